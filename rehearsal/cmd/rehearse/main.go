@@ -1,0 +1,81 @@
+// The rehearse command runs the project's Pulumi program on this machine: real
+// engine, Kubernetes, Kueue and KubeRay; simulated nodes; emulated Azure.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"ray-on-aks/rehearsal/pods"
+)
+
+const usage = `usage: rehearse [-root DIR] [-dir DIR] [-stack NAME] COMMAND
+
+  up          bring the stack up and wait for its jobs
+  status      show the jobs of a rehearsal that is up
+  down        end the rehearsal and remove all that it made
+  pulumi ...  run a pulumi command on the rehearsal, e.g. pulumi preview --diff
+  env         print the environment for kubectl and pulumi, for eval
+`
+
+func main() {
+	// The processes that stand in for pods are this program too.
+	if len(os.Args) == 3 && os.Args[1] == "pod-init" {
+		code, err := pods.Init(os.Args[2])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "sandbox:", err)
+			code = 1
+		}
+		os.Exit(code)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "rehearse:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("rehearse", flag.ContinueOnError)
+	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
+	root := flags.String("root", ".", "folder of the checkout")
+	dir := flags.String("dir", "", "folder of the rehearsal; default .rehearsal/main in the checkout")
+	stack := flags.String("stack", "rehearsal", "stack to bring up")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	r, err := open(*root, *dir, *stack)
+	if err != nil {
+		return err
+	}
+	rest := flags.Args()
+	if len(rest) == 0 {
+		flags.Usage()
+		return errors.New("no command")
+	}
+	switch rest[0] {
+	case "up":
+		return r.up(ctx)
+	case "status":
+		return r.status(ctx)
+	case "down":
+		return r.down()
+	case "supervise":
+		return r.supervise(ctx)
+	case "pulumi":
+		return r.pulumi(ctx, rest[1:])
+	case "env":
+		return r.env(ctx)
+	}
+	flags.Usage()
+	return fmt.Errorf("unknown command %q", rest[0])
+}

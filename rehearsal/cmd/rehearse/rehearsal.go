@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"ray-on-aks/rehearsal/engine"
+	"ray-on-aks/rehearsal/layout"
+	"ray-on-aks/rehearsal/process"
+	"ray-on-aks/rehearsal/supervisor"
+	"ray-on-aks/rehearsal/toolchain"
+)
+
+// rehearsal is one rehearsal of one checkout.
+type rehearsal struct {
+	root  string
+	dir   layout.Dir
+	stack string
+	tools *toolchain.Toolchain
+	// bin is the folder of this executable and the emulated providers.
+	bin string
+}
+
+func open(root, dir, stack string) (*rehearsal, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		dir = filepath.Join(root, ".rehearsal", "main")
+	}
+	r := &rehearsal{root: root, stack: stack}
+	if r.dir, err = layout.Open(dir); err != nil {
+		return nil, err
+	}
+	if r.tools, err = toolchain.New(root, os.Stderr); err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	r.bin = filepath.Dir(self)
+	return r, nil
+}
+
+// lock makes the supervisor the only one of its rehearsal. The kernel lets go
+// of it when the process ends, however it ends.
+func (r *rehearsal) lock() (*os.File, error) {
+	f, err := os.OpenFile(r.dir.Join("supervisor.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(errors.New("this rehearsal has a supervisor already"), f.Close())
+	}
+	return f, nil
+}
+
+// supervise runs the supervisor in this process.
+func (r *rehearsal) supervise(ctx context.Context) error {
+	lock, err := r.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	s, err := supervisor.New(ctx, r.dir, r.tools, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// ensureSupervisor starts the supervisor in the background unless it runs.
+func (r *rehearsal) ensureSupervisor() error {
+	lock, err := r.lock()
+	if err != nil {
+		return nil // it runs
+	}
+	if err := lock.Close(); err != nil {
+		return err
+	}
+	// Processes of a supervisor that was killed together with this machine's
+	// session may be left.
+	if _, err := process.Sweep(string(r.dir), 5*time.Second); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.dir.Join("logs"), 0o755); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(r.supervisorLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(self, "-root", r.root, "-dir", string(r.dir), "supervise")
+	cmd.Stdout, cmd.Stderr = log, log
+	// A session of its own: it stays when the terminal goes.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the supervisor: %w", err)
+	}
+	return cmd.Process.Release()
+}
+
+func (r *rehearsal) supervisorLog() string { return r.dir.Join("logs", "supervisor.log") }
+
+// down ends every process of the rehearsal, whatever state it is in, and
+// removes its folder.
+func (r *rehearsal) down() error {
+	ended, err := process.Sweep(string(r.dir), 20*time.Second)
+	if err != nil {
+		return err
+	}
+	if len(ended) > 0 {
+		fmt.Printf("ended %d processes\n", len(ended))
+	}
+	if err := r.dir.Remove(); err != nil {
+		return err
+	}
+	fmt.Println("the rehearsal is down; built tools stay in", r.tools.Cache)
+	return nil
+}
+
+// engine prepares the engine; fresh takes the stack file as it is now.
+func (r *rehearsal) engine(ctx context.Context, fresh bool) (*engine.Engine, error) {
+	e, err := engine.New(ctx, r.root, r.bin, r.dir, r.tools, r.stack)
+	if err != nil {
+		return nil, err
+	}
+	return e, e.Init(ctx, fresh)
+}
+
+func (r *rehearsal) pulumi(ctx context.Context, args []string) error {
+	e, err := r.engine(ctx, false)
+	if err != nil {
+		return err
+	}
+	return e.Run(ctx, args...)
+}
+
+// env prints the variables by which pulumi and kubectl reach the rehearsal.
+func (r *rehearsal) env(ctx context.Context) error {
+	e, err := r.engine(ctx, false)
+	if err != nil {
+		return err
+	}
+	vars := e.Env()
+	if kubeconfigs, err := filepath.Glob(r.dir.ClusterKubeconfig("*")); err == nil && len(kubeconfigs) > 0 {
+		vars["KUBECONFIG"] = kubeconfigs[0]
+	}
+	for name, value := range vars {
+		fmt.Printf("export %s=%q\n", name, value)
+	}
+	fmt.Printf("export PATH=%q:\"$PATH\"\n", r.dir.Join("bin"))
+	return nil
+}

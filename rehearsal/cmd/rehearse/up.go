@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"ray-on-aks/rehearsal/engine"
+	"ray-on-aks/rehearsal/report"
+)
+
+// jobsDeadline bounds the wait for simulated jobs, which run for seconds.
+const jobsDeadline = 5 * time.Minute
+
+// phase runs a step and prints how long it took.
+func phase(name string, f func() error) error {
+	start := time.Now()
+	err := f()
+	fmt.Printf("== %s: %.1f s\n", name, time.Since(start).Seconds())
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func (r *rehearsal) up(ctx context.Context) error {
+	var e *engine.Engine
+	err := phase("toolchain", func() error {
+		_, err := r.tools.Ensure(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = phase("engine", func() (err error) {
+		if err = r.ensureSupervisor(); err != nil {
+			return err
+		}
+		e, err = r.engine(ctx, true)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	followed, cancel := context.WithCancel(ctx)
+	defer cancel()
+	follower := report.NewFollower(r.clusterKubeconfig, os.Stdout)
+	go follower.Run(followed)
+	if err := phase("pulumi up", func() error { return e.Run(ctx, "up", "--yes", "--skip-preview=false") }); err != nil {
+		return errors.Join(err, fmt.Errorf("the supervisor's log is %s", r.supervisorLog()))
+	}
+	var seen []report.Seen
+	err = phase("jobs", func() (err error) {
+		waiting, cancel := context.WithTimeout(ctx, jobsDeadline)
+		defer cancel()
+		seen, err = follower.Wait(waiting)
+		return err
+	})
+	if err := errors.Join(r.printOutputs(ctx, e), report.PrintSeen(os.Stdout, seen)); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range seen {
+		if !s.Job.Succeeded() || !s.Admitted {
+			return fmt.Errorf("job %s did not succeed: %s, %s", s.Job.RayJob.Name, s.Job.Queue(), s.Job.RayJob.Status.Message)
+		}
+	}
+	return nil
+}
+
+func (r *rehearsal) printOutputs(ctx context.Context, e *engine.Engine) error {
+	outputs, err := e.Outputs(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(outputs, "", "  ")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("outputs: %s\n\n", text)
+	return nil
+}
+
+// clusterKubeconfig answers the kubeconfig of the one cluster that is up, or
+// "" while there is none.
+func (r *rehearsal) clusterKubeconfig() string {
+	paths, err := filepath.Glob(r.dir.ClusterKubeconfig("*"))
+	if err != nil || len(paths) == 0 {
+		return ""
+	}
+	return paths[0]
+}
+
+func (r *rehearsal) status(ctx context.Context) error {
+	path := r.clusterKubeconfig()
+	if path == "" {
+		return errors.New("no cluster is up; run `make rehearse`")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return err
+	}
+	reader, err := report.NewReader(config)
+	if err != nil {
+		return err
+	}
+	jobs, err := reader.Jobs(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println("kubeconfig:", path)
+	return report.Print(os.Stdout, jobs)
+}

@@ -1,0 +1,118 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"ray-on-aks/rehearsal/cloud"
+	"ray-on-aks/rehearsal/livecache"
+)
+
+// scaleDownAfter is how long a node must be empty before the autoscaler takes
+// it away. AKS waits 10 minutes; a rehearsal has no use for nine of them.
+const scaleDownAfter = time.Minute
+
+// Controller keeps a cluster's nodes as its pools say.
+type Controller struct {
+	Cluster string
+	Store   *cloud.Store
+	Client  kubernetes.Interface
+	Log     *slog.Logger
+
+	pods  *livecache.Cache[*corev1.Pod]
+	nodes *livecache.Cache[*corev1.Node]
+	// grown is when a pool last got a node that may not be there yet.
+	grown map[string]time.Time
+	// emptySince is when a node was first seen without pods.
+	emptySince map[string]time.Time
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	c.grown, c.emptySince = map[string]time.Time{}, map[string]time.Time{}
+	var err error
+	if c.pods, err = livecache.Watch(ctx, c.Client.CoreV1().RESTClient(), "pods", &corev1.Pod{}); err != nil {
+		return err
+	}
+	if c.nodes, err = livecache.Watch(ctx, c.Client.CoreV1().RESTClient(), "nodes", &corev1.Node{}); err != nil {
+		return err
+	}
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := c.sync(ctx); err != nil && ctx.Err() == nil {
+			c.Log.Warn("keeping nodes", "cluster", c.Cluster, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *Controller) sync(ctx context.Context) error {
+	var pools []Pool
+	err := c.Store.View(func(r cloud.Resources) error {
+		pools = Pools(r, c.Cluster)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	wanted := map[string]*corev1.Node{}
+	for _, p := range pools {
+		for i := range p.Count {
+			node, err := p.Node(i)
+			if err != nil {
+				return err
+			}
+			wanted[node.Name] = node
+		}
+	}
+	if err := c.match(ctx, wanted); err != nil {
+		return err
+	}
+	return c.autoscale(pools)
+}
+
+// match creates missing nodes and deletes those that no pool wants, together
+// with their pods, as when a virtual machine goes.
+func (c *Controller) match(ctx context.Context, wanted map[string]*corev1.Node) error {
+	present := map[string]bool{}
+	for _, node := range c.nodes.List() {
+		present[node.Name] = true
+		if _, ok := wanted[node.Name]; ok || node.Annotations[simulated] == "" {
+			continue
+		}
+		c.Log.Info("removing node", "node", node.Name)
+		if err := c.Client.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting node %s: %w", node.Name, err)
+		}
+	}
+	for name, node := range wanted {
+		if present[name] {
+			continue
+		}
+		c.Log.Info("adding node", "node", name)
+		created, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("creating node %s: %w", name, err)
+		}
+		created.Status.Capacity, created.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable
+		if _, err := c.Client.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("setting the capacity of node %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+// Package nodes makes the nodes of a rehearsed cluster from the node pools of
+// the emulated cloud, and moves their number as AKS's cluster autoscaler would.
+package nodes
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ray-on-aks/infra/sku"
+	"ray-on-aks/rehearsal/cloud"
+)
+
+const (
+	clusterType = "azure-native:containerservice/v20240901:ManagedCluster"
+	poolType    = "azure-native:containerservice/v20240901:AgentPool"
+
+	labelPool = "kubernetes.azure.com/agentpool"
+	// simulated marks the nodes for KWOK and for a reader of `kubectl get nodes`.
+	simulated = "kwok.x-k8s.io/node"
+)
+
+// Pool is a node pool as the emulated cloud holds it.
+type Pool struct {
+	// ID is the AgentPool's ARM id; empty for a pool inline in the cluster.
+	ID               string
+	Name, Mode, Size string
+	Count, Min, Max  int
+	Autoscaled       bool
+	Labels           map[string]string
+	Taints           []string
+	Location         string
+	Version          string
+}
+
+// Clusters answers the names of the ManagedClusters in the cloud.
+func Clusters(resources cloud.Resources) []string {
+	var names []string
+	for id, r := range resources {
+		if r.Type == clusterType {
+			names = append(names, id[strings.LastIndexByte(id, '/')+1:])
+		}
+	}
+	return names
+}
+
+// Pools answers the node pools of a cluster: those inline and those apart.
+func Pools(resources cloud.Resources, cluster string) []Pool {
+	var pools []Pool
+	location, version := "", ""
+	inline := map[string]bool{}
+	for id, r := range resources {
+		if r.Type != clusterType || !strings.HasSuffix(id, "/"+cluster) {
+			continue
+		}
+		location, version = text(r.Inputs, "location"), text(r.Inputs, "kubernetesVersion")
+		profiles, _ := r.Inputs["agentPoolProfiles"].([]any)
+		for _, p := range profiles {
+			if profile, ok := p.(map[string]any); ok {
+				pool := fromBody(profile, text(profile, "name"))
+				inline[pool.Name] = true
+				pools = append(pools, pool)
+			}
+		}
+	}
+	for id, r := range resources {
+		if r.Type == poolType && text(r.Inputs, "resourceName") == cluster {
+			pool := fromBody(r.Inputs, text(r.Inputs, "agentPoolName"))
+			pool.ID = id
+			if !inline[pool.Name] {
+				pools = append(pools, pool)
+			}
+		}
+	}
+	for i := range pools {
+		pools[i].Location, pools[i].Version = location, version
+	}
+	return pools
+}
+
+func fromBody(body map[string]any, name string) Pool {
+	autoscaled, _ := body["enableAutoScaling"].(bool)
+	p := Pool{
+		Name: name, Mode: text(body, "mode"), Size: text(body, "vmSize"),
+		Count: number(body, "count"), Min: number(body, "minCount"), Max: number(body, "maxCount"),
+		Autoscaled: autoscaled, Labels: map[string]string{},
+	}
+	labels, _ := body["nodeLabels"].(map[string]any)
+	for key := range labels {
+		p.Labels[key] = text(labels, key)
+	}
+	taints, _ := body["nodeTaints"].([]any)
+	for _, t := range taints {
+		if s, ok := t.(string); ok {
+			p.Taints = append(p.Taints, s)
+		}
+	}
+	return p
+}
+
+func text(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
+}
+
+func number(m map[string]any, key string) int {
+	f, _ := m[key].(float64)
+	return int(f)
+}
+
+// Node builds the pool's node of that index as AKS names and labels it.
+func (p Pool) Node(index int) (*corev1.Node, error) {
+	size, err := sku.Lookup(p.Size)
+	if err != nil {
+		return nil, fmt.Errorf("pool %s: %w", p.Name, err)
+	}
+	hash := fnv.New32a()
+	fmt.Fprint(hash, p.ID, p.Name, p.Size)
+	name := fmt.Sprintf("aks-%s-%08d-vmss%06d", p.Name, hash.Sum32()%100000000, index)
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Annotations: map[string]string{simulated: "fake"},
+			Labels: map[string]string{
+				labelPool: p.Name, "agentpool": p.Name,
+				"kubernetes.azure.com/mode":    strings.ToLower(p.Mode),
+				corev1.LabelHostname:           name,
+				corev1.LabelOSStable:           "linux",
+				corev1.LabelArchStable:         "amd64",
+				corev1.LabelInstanceTypeStable: size.Name,
+				corev1.LabelTopologyRegion:     p.Location,
+				corev1.LabelTopologyZone:       "0",
+			},
+		},
+		Spec: corev1.NodeSpec{
+			ProviderID: "azure:///emulated/virtualMachineScaleSets/aks-" + p.Name + "/virtualMachines/" + fmt.Sprint(index),
+		},
+	}
+	for key, value := range p.Labels {
+		node.Labels[key] = value
+	}
+	if size.GPUs > 0 {
+		node.Labels["accelerator"] = "nvidia"
+	}
+	for _, t := range p.Taints {
+		taint, err := parseTaint(t)
+		if err != nil {
+			return nil, fmt.Errorf("pool %s: %w", p.Name, err)
+		}
+		node.Spec.Taints = append(node.Spec.Taints, taint)
+	}
+	node.Status.Capacity = corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(size.VCPU, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(size.MemoryGiB<<30, resource.BinarySI),
+		corev1.ResourcePods:   *resource.NewQuantity(sku.MaxPods, resource.DecimalSI),
+	}
+	left := size.Node()
+	node.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(left.MilliCPU, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(left.MemoryMiB<<20, resource.BinarySI),
+		corev1.ResourcePods:   *resource.NewQuantity(sku.MaxPods, resource.DecimalSI),
+	}
+	if size.GPUs > 0 {
+		gpus := *resource.NewQuantity(size.GPUs, resource.DecimalSI)
+		node.Status.Capacity["nvidia.com/gpu"], node.Status.Allocatable["nvidia.com/gpu"] = gpus, gpus
+	}
+	return node, nil
+}
+
+// parseTaint reads key=value:effect or key:effect.
+func parseTaint(s string) (corev1.Taint, error) {
+	keyValue, effect, ok := strings.Cut(s, ":")
+	if !ok {
+		return corev1.Taint{}, fmt.Errorf("taint %q has no effect", s)
+	}
+	key, value, _ := strings.Cut(keyValue, "=")
+	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}, nil
+}

@@ -1,0 +1,125 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// record writes a process's identity: its pid and its start time, so that a
+// reused pid is never mistaken for it.
+func record(path string, pid int) error {
+	start, _, err := startTime(pid)
+	if err != nil {
+		return err
+	}
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, fmt.Appendf(nil, "%d %s\n", pid, start), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+// Record writes this process's own identity below dir under name.
+func Record(dir, name string) error {
+	dir = filepath.Join(dir, "pids")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return record(filepath.Join(dir, name), os.Getpid())
+}
+
+// startTime answers the start time of a process in clock ticks since boot,
+// field 22 of /proc/<pid>/stat, and whether it has ended and only waits to be
+// reaped.
+func startTime(pid int) (ticks string, ended bool, err error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", false, err
+	}
+	// The second field is the name in brackets and may hold blanks.
+	fields := strings.Fields(string(stat)[strings.LastIndexByte(string(stat), ')')+1:])
+	const startField = 22 - 3 // counted after pid and name
+	if len(fields) <= startField {
+		return "", false, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	return fields[startField], fields[0] == "Z", nil
+}
+
+// Alive answers the pid of a recorded process that still runs, or 0.
+func Alive(dir, name string) int {
+	return alive(filepath.Join(dir, "pids", name))
+}
+
+func alive(path string) int {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	var pid int
+	var start string
+	if _, err := fmt.Sscan(string(data), &pid, &start); err != nil {
+		return 0
+	}
+	if now, ended, err := startTime(pid); err != nil || ended || now != start {
+		return 0
+	}
+	return pid
+}
+
+// Sweep ends every process recorded anywhere below dir that still runs,
+// killing after the grace period, and removes the records. It answers the
+// names of those it ended.
+func Sweep(dir string, grace time.Duration) ([]string, error) {
+	var paths, ended []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && !d.IsDir() && filepath.Base(filepath.Dir(path)) == "pids" {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for recorded processes: %w", err)
+	}
+	deadline := time.Now().Add(grace)
+	for sig := syscall.SIGTERM; ; sig = 0 {
+		running := 0
+		for _, path := range paths {
+			pid := alive(path)
+			if pid == 0 {
+				continue
+			}
+			running++
+			if sig == syscall.SIGTERM {
+				ended = append(ended, filepath.Base(path))
+			}
+			if time.Now().After(deadline) {
+				sig = syscall.SIGKILL
+			}
+			if sig != 0 && syscall.Kill(-pid, sig) != nil {
+				// Not a group leader: the process alone.
+				if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+					return ended, fmt.Errorf("ending %s (pid %d): %w", filepath.Base(path), pid, err)
+				}
+			}
+		}
+		if running == 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return ended, err
+		}
+	}
+	return ended, nil
+}

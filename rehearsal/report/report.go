@@ -1,0 +1,217 @@
+// Package report tells what became of a cluster's Ray jobs, from what Kueue,
+// KubeRay and the scheduler wrote into the API.
+package report
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	rayversioned "github.com/ray-project/kuberay/ray-operator/pkg/client/clientset/versioned"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	kueueversioned "sigs.k8s.io/kueue/client-go/clientset/versioned"
+)
+
+const labelQueue = "kueue.x-k8s.io/queue-name"
+
+// Job is a RayJob with all that belongs to it.
+type Job struct {
+	RayJob rayv1.RayJob
+	// Workload is Kueue's view of the job; nil before Kueue saw it.
+	Workload *kueue.Workload
+	// Pods are those of the job's Ray cluster and its submitter.
+	Pods []corev1.Pod
+}
+
+// Reader reads jobs.
+type Reader struct {
+	Kubernetes kubernetes.Interface
+	Ray        rayversioned.Interface
+	Kueue      kueueversioned.Interface
+}
+
+// NewReader answers a reader of the cluster that config leads to.
+func NewReader(config *rest.Config) (*Reader, error) {
+	k, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	r, err := rayversioned.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	q, err := kueueversioned.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{Kubernetes: k, Ray: r, Kueue: q}, nil
+}
+
+// Jobs reads every RayJob, ordered by namespace and name.
+func (r *Reader) Jobs(ctx context.Context) ([]Job, error) {
+	rayJobs, err := r.Ray.RayV1().RayJobs("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing RayJobs: %w", err)
+	}
+	workloads, err := r.Kueue.KueueV1beta2().Workloads("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing Workloads: %w", err)
+	}
+	pods, err := r.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	jobs := make([]Job, 0, len(rayJobs.Items))
+	for _, rayJob := range rayJobs.Items {
+		job := Job{RayJob: rayJob}
+		for i, w := range workloads.Items {
+			if owned(w.OwnerReferences, rayJob.ObjectMeta) {
+				job.Workload = &workloads.Items[i]
+			}
+		}
+		for _, pod := range pods.Items {
+			if job.owns(pod) {
+				job.Pods = append(job.Pods, pod)
+			}
+		}
+		jobs = append(jobs, job)
+	}
+	slices.SortFunc(jobs, func(a, b Job) int {
+		return strings.Compare(a.RayJob.Namespace+"/"+a.RayJob.Name, b.RayJob.Namespace+"/"+b.RayJob.Name)
+	})
+	return jobs, nil
+}
+
+func owned(references []metav1.OwnerReference, owner metav1.ObjectMeta) bool {
+	return slices.ContainsFunc(references, func(r metav1.OwnerReference) bool { return r.UID == owner.UID })
+}
+
+// owns says whether the pod is of the job's Ray cluster or its submitter.
+func (j Job) owns(pod corev1.Pod) bool {
+	if pod.Namespace != j.RayJob.Namespace {
+		return false
+	}
+	cluster := pod.Labels["ray.io/cluster"]
+	return cluster != "" && cluster == j.RayJob.Status.RayClusterName ||
+		pod.Labels["ray.io/originated-from-cr-name"] == j.RayJob.Name && pod.Labels["job-name"] != ""
+}
+
+// Condition says whether a condition of the job's Workload is true.
+func (j Job) Condition(kind string) bool {
+	return j.Workload != nil && apimeta.IsStatusConditionTrue(j.Workload.Status.Conditions, kind)
+}
+
+// Ended says whether the job will change no more by itself.
+func (j Job) Ended() bool {
+	switch j.RayJob.Status.JobDeploymentStatus {
+	case rayv1.JobDeploymentStatusComplete, rayv1.JobDeploymentStatusFailed, rayv1.JobDeploymentStatusValidationFailed:
+		return true
+	}
+	return j.Orphaned()
+}
+
+// Orphaned says that Kueue finished the Workload though the RayJob never ran.
+// It was seen once in thousands of admissions, under heavy load.
+func (j Job) Orphaned() bool {
+	return j.Condition(kueue.WorkloadFinished) && j.RayJob.Status.JobDeploymentStatus != rayv1.JobDeploymentStatusComplete &&
+		j.RayJob.Status.JobDeploymentStatus != rayv1.JobDeploymentStatusFailed && j.RayJob.Status.StartTime == nil
+}
+
+// Succeeded says that the job ran through the queue and ended well.
+func (j Job) Succeeded() bool {
+	return j.RayJob.Status.JobStatus == rayv1.JobStatusSucceeded &&
+		j.RayJob.Status.JobDeploymentStatus == rayv1.JobDeploymentStatusComplete && !j.Orphaned()
+}
+
+// Queue is the state of the job in its queue, in one word or, for a flaw, more.
+func (j Job) Queue() string {
+	switch {
+	case j.RayJob.Labels[labelQueue] == "":
+		return "no queue"
+	case j.Workload == nil:
+		return "unseen"
+	case j.Orphaned():
+		return "FINISHED BUT NEVER RAN"
+	case j.Condition(kueue.WorkloadFinished):
+		return "finished"
+	case j.Condition(kueue.WorkloadAdmitted):
+		return "admitted"
+	case j.Condition(kueue.WorkloadEvicted):
+		return "evicted"
+	}
+	return "pending"
+}
+
+// Flavors names the flavor of each pod set, as Kueue assigned it; it is gone
+// once the Workload is finished and its quota returned.
+func (j Job) Flavors() map[string]string {
+	flavors := map[string]string{}
+	if j.Workload == nil || j.Workload.Status.Admission == nil {
+		return flavors
+	}
+	for _, set := range j.Workload.Status.Admission.PodSetAssignments {
+		var names []string
+		for _, f := range set.Flavors {
+			if !slices.Contains(names, string(f)) {
+				names = append(names, string(f))
+			}
+		}
+		slices.Sort(names)
+		flavors[string(set.Name)] = strings.Join(names, "+")
+	}
+	return flavors
+}
+
+// Print writes the jobs as a table.
+func Print(w io.Writer, jobs []Job) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "JOB\tQUEUE\tSTATE\tFLAVORS\tRAY\tMESSAGE")
+	for _, j := range jobs {
+		fmt.Fprintf(table, "%s/%s\t%s\t%s\t%s\t%s\t%s\n", j.RayJob.Namespace, j.RayJob.Name,
+			j.RayJob.Labels[labelQueue], j.Queue(), pairs(j.Flavors()), state(j.RayJob), j.message())
+	}
+	return table.Flush()
+}
+
+func state(j rayv1.RayJob) string {
+	if j.Status.JobStatus == "" {
+		return "-"
+	}
+	return string(j.Status.JobStatus)
+}
+
+// message is the newest reason why a job waits or failed.
+func (j Job) message() string {
+	if m := j.RayJob.Status.Message; m != "" {
+		return m
+	}
+	if j.Workload == nil {
+		return ""
+	}
+	if c := apimeta.FindStatusCondition(j.Workload.Status.Conditions, kueue.WorkloadQuotaReserved); c != nil &&
+		c.Status == metav1.ConditionFalse {
+		return c.Message
+	}
+	return ""
+}
+
+func pairs(m map[string]string) string {
+	list := make([]string, 0, len(m))
+	for k, v := range m {
+		list = append(list, k+"="+v)
+	}
+	slices.Sort(list)
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, " ")
+}

@@ -48,11 +48,14 @@ func (r *rehearsal) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := phase("program", func() error { return e.Build(ctx) }); err != nil {
+		return err
+	}
 	followed, cancel := context.WithCancel(ctx)
 	defer cancel()
 	follower := report.NewFollower(r.clusterKubeconfig, os.Stdout)
 	go follower.Run(followed)
-	if err := phase("pulumi up", func() error { return e.Run(ctx, "up", "--yes", "--skip-preview=false") }); err != nil {
+	if err := phase("pulumi up", func() error { return e.Run(ctx, "up", "--yes", "--suppress-progress") }); err != nil {
 		return errors.Join(err, fmt.Errorf("the supervisor's log is %s", r.supervisorLog()))
 	}
 	var seen []report.Seen

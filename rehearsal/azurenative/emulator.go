@@ -1,0 +1,110 @@
+package azurenative
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"ray-on-aks/rehearsal/cloud"
+	"ray-on-aks/rehearsal/provider"
+)
+
+// EnvDir is the environment variable that names the rehearsal's folder.
+const EnvDir = "REHEARSAL_DIR"
+
+const (
+	defaultSubscription = "00000000-0000-4000-8000-00000000e117"
+	defaultTenant       = "00000000-0000-4000-8000-00000000e118"
+	defaultHold         = 300 * time.Millisecond
+)
+
+// Options are what an emulator needs from its surroundings.
+type Options struct {
+	// Dir is the rehearsal's folder: it holds cloud.json and, per cluster,
+	// clusters/<name>/kubeconfig.
+	Dir string
+	// Waiter waits for control planes. Nil: for the supervisor's kubeconfig
+	// files.
+	Waiter ClusterWaiter
+	// CredentialHold is how long a write to an identity's credentials stays in
+	// flight. 0: 300 ms.
+	CredentialHold time.Duration
+	// Fault may refuse an operation before it happens; it is where faults are
+	// injected. Nil: nothing fails.
+	Fault func(ctx context.Context, operation Operation) error
+}
+
+// Operation is what Options.Fault is asked about.
+type Operation struct {
+	// Verb is create, read, update or delete.
+	Verb string
+	// Type is the resource's token, ID its ARM id.
+	Type, ID string
+}
+
+// emulator is the emulated azure-native over the emulated cloud.
+type emulator struct {
+	options Options
+	store   *cloud.Store
+	config  config
+}
+
+// New makes the emulated azure-native provider.
+func New(options Options) (*provider.Provider, error) {
+	table, err := loadInputTable()
+	if err != nil {
+		return nil, err
+	}
+	if options.Waiter == nil {
+		options.Waiter = kubeconfigWaiter{dir: options.Dir, ready: readyLimit, gone: goneLimit}
+	}
+	if options.CredentialHold == 0 {
+		options.CredentialHold = defaultHold
+	}
+	e := &emulator{options: options, store: cloud.Open(filepath.Join(options.Dir, "cloud.json"))}
+	kinds := map[string]provider.Kind{}
+	for token, spec := range specs {
+		kinds[token] = e.kind(token, spec, table)
+	}
+	return provider.New(provider.Spec{
+		Name: "azure-native", Version: Version, Kinds: kinds, Functions: e.functions(), Configure: e.configure,
+	})
+}
+
+// configure takes the provider's configuration. Nothing is read from the
+// environment: a real subscription that happens to be set there has no place
+// in a rehearsal.
+func (e *emulator) configure(given map[string]any) error {
+	if e.options.Dir == "" {
+		return errors.New(EnvDir + " is not set: the emulated cloud belongs to a rehearsal; run `make rehearse`")
+	}
+	e.config = config{subscription: defaultSubscription, tenant: defaultTenant, location: text(given, "location")}
+	if subscription := text(given, "subscriptionId"); subscription != "" {
+		e.config.subscription = subscription
+	}
+	if tenant := text(given, "tenantId"); tenant != "" {
+		e.config.tenant = tenant
+	}
+	return nil
+}
+
+func (e *emulator) fault(ctx context.Context, verb, token, id string) error {
+	if e.options.Fault == nil {
+		return nil
+	}
+	return e.options.Fault(ctx, Operation{Verb: verb, Type: token, ID: id})
+}
+
+func (e *emulator) kind(token string, spec spec, table inputTable) provider.Kind {
+	path := map[string]bool{}
+	for _, key := range spec.pathKeys() {
+		path[key] = true
+	}
+	check := validator{table: table, token: token, path: path, names: spec.names, extra: spec.extra}
+	of := lifecycle{emulator: e, token: token, spec: spec, table: table}
+	return provider.Kind{
+		NameKey: spec.nameKey, AutoName: spec.autoName, IDKeys: spec.pathKeys(), ReplaceOn: spec.replaceOn,
+		Check: check.check, Preview: of.preview, Create: of.create, Read: of.read, Update: of.update, Delete: of.delete,
+	}
+}

@@ -6,10 +6,8 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -19,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"ray-on-aks/rehearsal/langhost"
 	"ray-on-aks/rehearsal/layout"
 	"ray-on-aks/rehearsal/toolchain"
 )
@@ -30,8 +29,12 @@ const (
 	// chart is where the rehearsal's stack file looks for Kueue's chart,
 	// relative to the project.
 	chart = ".rehearsal/charts/kueue"
-	// BuildDirEnv tells the language host where to keep the program's binary.
-	BuildDirEnv = "PULUMI_GO_BUILD_DIR"
+	// project is the project's name in Pulumi.yaml.
+	project      = "ray-on-aks"
+	languageHost = "pulumi-language-go"
+	// programs is where the language host keeps the program's binary, relative
+	// to the project, so that every rehearsal of a checkout shares it.
+	programs = ".rehearsal/program"
 )
 
 // plugins are the providers that the program asks for.
@@ -79,8 +82,7 @@ func New(ctx context.Context, root, bin string, dir layout.Dir, tools *toolchain
 	if err := link(paths["pulumi"], e.pulumi); err != nil {
 		return nil, fmt.Errorf("installing pulumi: %w", err)
 	}
-	host := "pulumi-language-go"
-	if err := link(filepath.Join(bin, host), dir.Join("bin", host)); err != nil {
+	if err := link(filepath.Join(bin, languageHost), dir.Join("bin", languageHost)); err != nil {
 		return nil, fmt.Errorf("installing the language host: %w", err)
 	}
 	module, _, err := tools.Module(ctx, toolchain.KueueModule)
@@ -91,9 +93,6 @@ func New(ctx context.Context, root, bin string, dir layout.Dir, tools *toolchain
 		return nil, fmt.Errorf("staging Kueue's chart: %w", err)
 	}
 	if err := os.MkdirAll(dir.Join("state"), 0o700); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir.Join("program"), 0o755); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -111,7 +110,7 @@ func (e *Engine) Env() map[string]string {
 		"PULUMI_ACCESS_TOKEN":                         "",
 		"CGO_ENABLED":                                 "0",
 		"GOFLAGS":                                     "-trimpath -buildvcs=false",
-		BuildDirEnv:                                   e.Dir.Join("program"),
+		langhost.BuildDirEnv:                          filepath.Join(e.Root, programs),
 		layout.EnvDir:                                 string(e.Dir),
 		// Nothing of the user's cloud or cluster may shine through.
 		"KUBECONFIG": "/dev/null",
@@ -144,60 +143,14 @@ func (e *Engine) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Init creates the stack if need be. Its configuration is a copy of the
-// project's stack file, since the engine writes into the file that it uses;
-// fresh makes the copy anew.
-func (e *Engine) Init(ctx context.Context, fresh bool) error {
-	copied, err := e.copyProject(fresh)
-	if err != nil {
-		return fmt.Errorf("copying the stack file: %w", err)
-	}
-	if !copied {
-		return nil
-	}
-	for _, args := range [][]string{{"login", "file://" + e.Dir.Join("state")}, {"stack", "select", "--create", e.Stack}} {
-		cmd := e.Command(ctx, args...)
-		cmd.Dir, cmd.Stdout, cmd.Stderr = e.Dir.Join("project"), nil, nil
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("pulumi %s: %w\n%s", args[0], err, out)
-		}
+// Build builds the program as the language host will, ahead of the first run.
+func (e *Engine) Build(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, e.Dir.Join("bin", languageHost), "-build", project)
+	cmd.Dir, cmd.Env = e.Root, e.environ()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the program: %w\n%s", err, out)
 	}
 	return nil
-}
-
-func (e *Engine) stackFile() string { return "Pulumi." + e.Stack + ".yaml" }
-
-// copyProject copies the project's and the stack's file; the salt that the
-// engine put into an earlier copy is kept, since the state depends on it.
-func (e *Engine) copyProject(fresh bool) (copied bool, err error) {
-	to := e.Dir.Join("project", e.stackFile())
-	old, err := os.ReadFile(to)
-	if err == nil && !fresh {
-		return false, nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	config, err := os.ReadFile(filepath.Join(e.Root, e.stackFile()))
-	if err != nil {
-		return false, err
-	}
-	for line := range strings.Lines(string(old)) {
-		if strings.HasPrefix(line, "encryptionsalt:") {
-			config = append(config, line...)
-		}
-	}
-	project, err := os.ReadFile(filepath.Join(e.Root, "Pulumi.yaml"))
-	if err != nil {
-		return false, err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return false, err
-	}
-	if err := os.WriteFile(e.Dir.Join("project", "Pulumi.yaml"), project, 0o600); err != nil {
-		return false, err
-	}
-	return true, os.WriteFile(to, config, 0o600)
 }
 
 // configured are the commands that take the stack's configuration from a file.
@@ -229,57 +182,4 @@ func (e *Engine) Outputs(ctx context.Context) (map[string]any, error) {
 	}
 	outputs := map[string]any{}
 	return outputs, json.Unmarshal(data, &outputs)
-}
-
-// link makes to the same file as from, a copy where the file systems differ.
-func link(from, to string) error {
-	a, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	if b, err := os.Stat(to); err == nil && os.SameFile(a, b) {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if os.Link(from, to) == nil {
-		return nil
-	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, a.Mode().Perm())
-}
-
-// stageChart copies the chart into the project, since Helm takes a local chart
-// from a folder. An existing copy is made anew: it is small, and its content
-// must be the module's.
-func stageChart(from, to string) error {
-	tmp, err := os.MkdirTemp(mkparent(to), ".chart-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	staged := filepath.Join(tmp, "chart")
-	if err := os.CopyFS(staged, os.DirFS(from)); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(to); err != nil {
-		return err
-	}
-	return os.Rename(staged, to)
-}
-
-// mkparent creates the parent folder; a failure shows at the next step.
-func mkparent(path string) string {
-	parent := filepath.Dir(path)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return parent
-	}
-	return parent
 }

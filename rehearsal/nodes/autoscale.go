@@ -51,10 +51,7 @@ func (c *Controller) setCount(p Pool, count int) error {
 		if !ok {
 			return nil // deleted meanwhile
 		}
-		record.Inputs["count"] = float64(count)
-		if record.Outputs != nil {
-			record.Outputs["count"] = float64(count)
-		}
+		record.Outputs["count"] = float64(count)
 		r[p.ID] = record
 		return nil
 	})

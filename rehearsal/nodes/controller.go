@@ -22,6 +22,8 @@ const scaleDownAfter = time.Minute
 // Controller keeps a cluster's nodes as its pools say.
 type Controller struct {
 	Cluster string
+	// Version is what the nodes' kubelets report, such as v1.35.3.
+	Version string
 	Store   *cloud.Store
 	Client  kubernetes.Interface
 	Log     *slog.Logger
@@ -62,6 +64,9 @@ func (c *Controller) sync(ctx context.Context) error {
 	var pools []Pool
 	err := c.Store.View(func(r cloud.Resources) error {
 		pools = Pools(r, c.Cluster)
+		for i := range pools {
+			pools[i].Version = c.Version
+		}
 		return nil
 	})
 	if err != nil {
@@ -109,7 +114,7 @@ func (c *Controller) match(ctx context.Context, wanted map[string]*corev1.Node) 
 		if err != nil {
 			return fmt.Errorf("creating node %s: %w", name, err)
 		}
-		created.Status.Capacity, created.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable
+		created.Status = node.Status
 		if _, err := c.Client.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("setting the capacity of node %s: %w", name, err)
 		}

@@ -34,7 +34,8 @@ type Pool struct {
 	Labels           map[string]string
 	Taints           []string
 	Location         string
-	Version          string
+	// Version is what its kubelets report; the supervisor knows it.
+	Version string
 }
 
 // Clusters answers the names of the ManagedClusters in the cloud.
@@ -48,17 +49,18 @@ func Clusters(resources cloud.Resources) []string {
 	return names
 }
 
-// Pools answers the node pools of a cluster: those inline and those apart.
+// Pools answers the node pools of a cluster, those inline and those apart, as
+// they are now: a record's outputs are the live state.
 func Pools(resources cloud.Resources, cluster string) []Pool {
 	var pools []Pool
-	location, version := "", ""
+	location := ""
 	inline := map[string]bool{}
 	for id, r := range resources {
 		if r.Type != clusterType || !strings.HasSuffix(id, "/"+cluster) {
 			continue
 		}
-		location, version = text(r.Inputs, "location"), text(r.Inputs, "kubernetesVersion")
-		profiles, _ := r.Inputs["agentPoolProfiles"].([]any)
+		location = text(r.Outputs, "location")
+		profiles, _ := r.Outputs["agentPoolProfiles"].([]any)
 		for _, p := range profiles {
 			if profile, ok := p.(map[string]any); ok {
 				pool := fromBody(profile, text(profile, "name"))
@@ -69,7 +71,7 @@ func Pools(resources cloud.Resources, cluster string) []Pool {
 	}
 	for id, r := range resources {
 		if r.Type == poolType && text(r.Inputs, "resourceName") == cluster {
-			pool := fromBody(r.Inputs, text(r.Inputs, "agentPoolName"))
+			pool := fromBody(r.Outputs, text(r.Inputs, "agentPoolName"))
 			pool.ID = id
 			if !inline[pool.Name] {
 				pools = append(pools, pool)
@@ -77,7 +79,7 @@ func Pools(resources cloud.Resources, cluster string) []Pool {
 		}
 	}
 	for i := range pools {
-		pools[i].Location, pools[i].Version = location, version
+		pools[i].Location = location
 	}
 	return pools
 }
@@ -152,6 +154,9 @@ func (p Pool) Node(index int) (*corev1.Node, error) {
 			return nil, fmt.Errorf("pool %s: %w", p.Name, err)
 		}
 		node.Spec.Taints = append(node.Spec.Taints, taint)
+	}
+	if p.Version != "" {
+		node.Status.NodeInfo.KubeletVersion = p.Version
 	}
 	node.Status.Capacity = corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewQuantity(size.VCPU, resource.DecimalSI),

@@ -15,7 +15,9 @@ import (
 // known; KubeRay gives it to the one it makes itself, and so does the program.
 const SubmitterContainer = "ray-job-submitter"
 
-const labelOwnerName = "ray.io/originated-from-cr-name"
+// labelJob names the Job of a pod; KubeRay gives the submitter's Job the
+// RayJob's name.
+const labelJob = "job-name"
 
 // playSubmitters does what `ray job submit` and `ray job logs --follow` do in
 // the simulated submitter pods: submit once, end with the job.
@@ -32,7 +34,7 @@ func (h *Heads) playSubmitters(ctx context.Context) {
 }
 
 func (h *Heads) playSubmitter(ctx context.Context, pod *corev1.Pod) error {
-	rayJob, err := h.ray.RayV1().RayJobs(pod.Namespace).Get(ctx, pod.Labels[labelOwnerName], metav1.GetOptions{})
+	rayJob, err := h.ray.RayV1().RayJobs(pod.Namespace).Get(ctx, pod.Labels[labelJob], metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("finding the RayJob: %w", err)
 	}

@@ -102,7 +102,7 @@ func (j Job) owns(pod corev1.Pod) bool {
 	}
 	cluster := pod.Labels["ray.io/cluster"]
 	return cluster != "" && cluster == j.RayJob.Status.RayClusterName ||
-		pod.Labels["ray.io/originated-from-cr-name"] == j.RayJob.Name && pod.Labels["job-name"] != ""
+		pod.Labels["job-name"] == j.RayJob.Name // the submitter's Job has the RayJob's name
 }
 
 // Condition says whether a condition of the job's Workload is true.

@@ -121,9 +121,14 @@ func (c *cluster) run(what string, f func() error) {
 }
 
 // keepNodes starts following the pools of the named ManagedCluster.
-func (c *cluster) keepNodes(ctx context.Context, controller *nodes.Controller) {
-	controller.Client, controller.Log = c.client, c.log
+func (c *cluster) keepNodes(ctx context.Context, controller *nodes.Controller) error {
+	version, err := c.client.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("asking for the API server's version: %w", err)
+	}
+	controller.Client, controller.Log, controller.Version = c.client, c.log, version.GitVersion
 	c.run("nodes", func() error { return controller.Run(ctx) })
+	return nil
 }
 
 func (c *cluster) startKWOK(s *Supervisor, dir string) error {

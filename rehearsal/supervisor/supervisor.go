@@ -48,7 +48,10 @@ type Supervisor struct {
 	log        *slog.Logger
 
 	clusters map[string]*cluster
-	spare    *cluster
+	// spare is a control plane made ahead of the first cluster.
+	spare *cluster
+	// began says that there was a cluster: from then on planes are made on demand.
+	began bool
 }
 
 // New prepares a supervisor: it finds the tools and renders the manifests.
@@ -103,8 +106,8 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
-// sync starts and stops clusters to match the cloud. While there is none it
-// keeps one control plane ready, so that the first is there at once.
+// sync starts and stops clusters to match the cloud. Before there is any, one
+// control plane is made ahead, while the program is still being built.
 func (s *Supervisor) sync(ctx context.Context) error {
 	var names []string
 	err := s.store.View(func(r cloud.Resources) error {
@@ -128,7 +131,8 @@ func (s *Supervisor) sync(ctx context.Context) error {
 			}
 		}
 	}
-	if len(names) == 0 && s.spare == nil {
+	s.began = s.began || len(names) > 0
+	if !s.began && s.spare == nil {
 		if s.spare, err = s.startCluster(ctx, newID()); err != nil {
 			return err
 		}
@@ -167,7 +171,9 @@ func (s *Supervisor) adopt(ctx context.Context, name string) error {
 	clusterCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := c.stop
 	c.stop = func() { cancel(); stop() }
-	c.keepNodes(clusterCtx, &nodes.Controller{Cluster: name, Store: s.store})
+	if err := c.keepNodes(clusterCtx, &nodes.Controller{Cluster: name, Store: s.store}); err != nil {
+		return err
+	}
 	s.log.Info("cluster up", "name", name, "plane", c.id)
 	return c.plane.Publish(s.dir.ClusterKubeconfig(name))
 }

@@ -1,0 +1,56 @@
+# Two targets are all that a newcomer needs: `make rehearse` and `make test`.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# One set of flags everywhere, so that all builds share one package cache.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false
+
+BIN := .rehearsal/bin
+COMMANDS := ./cmd/rehearse ./cmd/pulumi-language-go ./cmd/pulumi-resource-azure-native ./cmd/pulumi-resource-random
+REHEARSE = $(BIN)/rehearse -root .
+
+# timed NAME, COMMAND: runs the command and prints its seconds.
+timed = start=$$(date +%s); $(2); echo "== $(1): $$(( $$(date +%s) - start )) s"
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
+
+.PHONY: rehearse
+rehearse: build ## bring the program up on this machine and run its jobs
+	@$(REHEARSE) up
+
+.PHONY: rehearse-status
+rehearse-status: ## show the jobs of the rehearsal that is up
+	@test -x $(BIN)/rehearse || { echo "no rehearsal is up; run make rehearse"; exit 1; }
+	@$(REHEARSE) status
+
+.PHONY: rehearse-down
+rehearse-down: ## end the rehearsal and remove all that it made
+	@if test -x $(BIN)/rehearse; then $(REHEARSE) down; else echo "no rehearsal is up"; fi
+
+.PHONY: toolchain
+toolchain: ## build the third-party tools of the rehearsal, once a version
+	@$(call timed,toolchain,cd rehearsal && go run ./cmd/toolchain -root ..)
+
+.PHONY: build
+build: toolchain ## build the toolchain and the rehearsal's own commands
+	@$(call timed,rehearsal commands,mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ $(COMMANDS))
+
+.PHONY: test
+test: unit e2e ## run all tests
+
+.PHONY: unit
+unit: build lint ## run the tests that need no cluster
+	@$(call timed,unit tests,go test ./... && cd rehearsal && go test $$(go list ./... | grep -v /e2e))
+	@$(call timed,race detector,cd rehearsal && CGO_ENABLED=1 go test -race ./cloud ./process ./egress)
+
+.PHONY: lint
+lint: ## check format and vet
+	@$(call timed,format and vet,test -z "$$(gofmt -l . | tee /dev/stderr)" && go vet ./... && cd rehearsal && go vet ./...)
+
+.PHONY: e2e
+e2e: build ## run the scenarios on the rehearsed cluster
+	@$(call timed,end to end,cd rehearsal && go test -count=1 -timeout 20m -v ./e2e)

@@ -1,0 +1,61 @@
+package sku
+
+// AKS keeps a part of every node for itself. The rules are those of
+// https://learn.microsoft.com/azure/aks/node-resource-reservations (Kubernetes 1.29 and later).
+const (
+	// MaxPods is the pod limit that every node pool of this program sets. AKS's own default for Azure CNI Overlay is
+	// 250, for which it would reserve 5 GiB of each node; Ray nodes run few, large pods.
+	MaxPods = 50
+
+	// reservedMiBPerPod and reservedMiBBase make the kubelet's memory reservation, capped at a quarter of the memory.
+	// The page counts in MB; reading them as MiB errs on the safe side.
+	reservedMiBPerPod = 20
+	reservedMiBBase   = 50
+	// evictionMiB is the hard eviction threshold memory.available<100Mi.
+	evictionMiB = 100
+	// kernelPercent of the nominal memory never reaches the kubelet: firmware, kernel and hypervisor keep it. Nodes are
+	// seen to report 2 to 3 % less than their size's nominal memory.
+	kernelPercent = 3
+
+	// DaemonSetMilliCPU and DaemonSetMemoryMiB are kept free on every node for what AKS runs on each of them (network,
+	// CSI drivers, node manager, and later the monitoring agents), since those pods are placed outside the queues.
+	DaemonSetMilliCPU  = 500
+	DaemonSetMemoryMiB = 1024
+)
+
+// reservedMilliCPU is AKS's table for the cores of a host. From 4 cores on it is a line, 100m and 10m a core; sizes above
+// the table's 64 cores are put on the same line.
+func reservedMilliCPU(vcpu int64) int64 {
+	switch {
+	case vcpu <= 1:
+		return 60
+	case vcpu <= 2:
+		return 100
+	default:
+		return 100 + 10*vcpu
+	}
+}
+
+// reservedMiB is what AKS reserves of a node's memory for the kubelet.
+func reservedMiB(totalMiB, maxPods int64) int64 {
+	return min(reservedMiBPerPod*maxPods+reservedMiBBase, totalMiB/4)
+}
+
+// Node returns the allocatable that a node of this size reports to Kubernetes.
+func (s SKU) Node() Resources {
+	total := s.MemoryGiB * 1024 * (100 - kernelPercent) / 100
+	return Resources{
+		MilliCPU:  s.VCPU*1000 - reservedMilliCPU(s.VCPU),
+		MemoryMiB: total - reservedMiB(total, MaxPods) - evictionMiB,
+		GPUs:      s.GPUs,
+	}
+}
+
+// Allocatable returns what is left of a node for workloads: what the node reports less the headroom for DaemonSets.
+// Quotas and fit checks use it, so that what a queue admits can also be scheduled.
+func (s SKU) Allocatable() Resources {
+	n := s.Node()
+	n.MilliCPU -= DaemonSetMilliCPU
+	n.MemoryMiB -= DaemonSetMemoryMiB
+	return n
+}

@@ -1,0 +1,60 @@
+package sku
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAllocatableFollowsAKS(t *testing.T) {
+	// 8 cores reserve 180m; 32 GiB less 3 % is 31784 MiB, less 20*50+50 and 100.
+	s, err := Lookup("standard_d8DS_v6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Node(), (Resources{MilliCPU: 7820, MemoryMiB: 30634}); got != want {
+		t.Errorf("Node() = %+v, want %+v", got, want)
+	}
+	if got, want := s.Allocatable(), (Resources{MilliCPU: 7320, MemoryMiB: 29610}); got != want {
+		t.Errorf("Allocatable() = %+v, want %+v", got, want)
+	}
+}
+
+func TestReservedCPUMatchesTheTable(t *testing.T) {
+	for cores, want := range map[int64]int64{1: 60, 2: 100, 4: 140, 8: 180, 16: 260, 32: 420, 64: 740} {
+		if got := reservedMilliCPU(cores); got != want {
+			t.Errorf("%d cores: %dm, want %dm", cores, got, want)
+		}
+	}
+}
+
+func TestReservedMemoryIsCapped(t *testing.T) {
+	if got := reservedMiB(2048, 250); got != 512 {
+		t.Errorf("a small node reserves %d, want a quarter", got)
+	}
+}
+
+func TestEverySizeIsWhole(t *testing.T) {
+	for _, s := range All() {
+		a := s.Allocatable()
+		if s.QuotaFamily == "" || a.MilliCPU <= 0 || a.MemoryMiB <= 0 || a.GPUs != s.GPUs {
+			t.Errorf("%s: %+v allocatable %+v", s.Name, s, a)
+		}
+		if (s.GPUs > 0) != (s.GPUMemoryGiB > 0) {
+			t.Errorf("%s: GPUs and their memory disagree", s.Name)
+		}
+	}
+}
+
+func TestUnknownSizeNamesTheKnown(t *testing.T) {
+	_, err := Lookup("Standard_Z1")
+	if err == nil || !strings.Contains(err.Error(), "Standard_D8ds_v6") || !strings.Contains(err.Error(), "sku.go") {
+		t.Errorf("unhelpful: %v", err)
+	}
+}
+
+func TestExceedsNamesEachResource(t *testing.T) {
+	over := Resources{MilliCPU: 2, MemoryMiB: 2, GPUs: 2}.Exceeds(Resources{MilliCPU: 1, MemoryMiB: 2, GPUs: 1})
+	if len(over) != 2 {
+		t.Errorf("got %v", over)
+	}
+}

@@ -1,0 +1,46 @@
+// Package aks holds the label keys, taints and names that Azure, Kueue and Ray agree on. Each is spelt once, here: a pool, the
+// flavor derived from it and the pods that run on it must say the same thing or nothing is ever scheduled.
+package aks
+
+import corev1 "k8s.io/api/core/v1"
+
+const (
+	// LabelPool is the label that AKS gives every node with the name of its pool. It is also known to the autoscaler for
+	// pools that are scaled to zero. https://learn.microsoft.com/azure/aks/use-labels#reserved-system-labels
+	LabelPool = "kubernetes.azure.com/agentpool"
+	// LabelMode is the label that tells system from user pools.
+	LabelMode = "kubernetes.azure.com/mode"
+	// ModeSystem is LabelMode's value on system nodes.
+	ModeSystem = "system"
+
+	// LabelUseIdentity on a pod asks the workload identity webhook to mount a token.
+	// https://azure.github.io/azure-workload-identity/docs/topics/service-account-labels-and-annotations.html
+	LabelUseIdentity = "azure.workload.identity/use"
+	// AnnotationClientID on a service account names the identity that its tokens are exchanged for.
+	AnnotationClientID = "azure.workload.identity/client-id"
+
+	// LabelQueue on a job names the LocalQueue that it waits in.
+	LabelQueue = "kueue.x-k8s.io/queue-name"
+	// LabelPriority on a job names its WorkloadPriorityClass.
+	LabelPriority = "kueue.x-k8s.io/priority-class"
+
+	// LabelName, LabelManagedBy and LabelNamespace are Kubernetes' own well-known labels.
+	LabelName      = "app.kubernetes.io/name"
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	LabelNamespace = "kubernetes.io/metadata.name"
+	// ManagedBy is LabelManagedBy's value on everything that this program makes.
+	ManagedBy = "ray-on-aks"
+
+	// ResourceGPU is the extended resource that the device plugin offers.
+	ResourceGPU corev1.ResourceName = "nvidia.com/gpu"
+)
+
+// TaintSystem keeps everything but cluster services off the system pool.
+func TaintSystem() corev1.Taint {
+	return corev1.Taint{Key: "CriticalAddonsOnly", Value: "true", Effect: corev1.TaintEffectNoSchedule}
+}
+
+// TaintString writes a taint as the AKS API takes it.
+func TaintString(t corev1.Taint) string {
+	return t.Key + "=" + t.Value + ":" + string(t.Effect)
+}

@@ -1,0 +1,187 @@
+// Package strict decodes JSON onto Go values and, unlike encoding/json, refuses what the type does not know: each unknown key and each
+// value of the wrong kind is an error with its path, and all of them are reported at once.
+package strict
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Decode decodes data onto target, a pointer to a struct that may hold defaults. path begins every message.
+func Decode(path string, data []byte, target any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if errs := check(path, value, reflect.TypeOf(target).Elem()); len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	// What is left for encoding/json to refuse are leaves with a syntax of their own, such as quantities and durations.
+	if err := json.Unmarshal(data, target); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// check compares a decoded value with the type that it is meant for.
+func check(path string, value any, t reflect.Type) []error {
+	if t.Kind() == reflect.Pointer {
+		return check(path, value, t.Elem())
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		if reflect.PointerTo(t).Implements(unmarshaler) {
+			return checkLeaf(path, value, t)
+		}
+		return checkStruct(path, value, t)
+	case reflect.Map:
+		return checkMap(path, value, t)
+	case reflect.Slice:
+		return checkSlice(path, value, t)
+	default:
+		return checkLeaf(path, value, t)
+	}
+}
+
+func checkStruct(path string, value any, t reflect.Type) []error {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return wrongKind(path, "an object", value)
+	}
+	fields := Fields(t)
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		field, ok := fields[key]
+		if !ok {
+			errs = append(errs, unknown(path, key, fields))
+			continue
+		}
+		errs = append(errs, check(path+"."+key, object[key], field.Type)...)
+	}
+	return errs
+}
+
+func checkMap(path string, value any, t reflect.Type) []error {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return wrongKind(path, "an object", value)
+	}
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		errs = append(errs, check(path+"."+key, object[key], t.Elem())...)
+	}
+	return errs
+}
+
+func checkSlice(path string, value any, t reflect.Type) []error {
+	list, ok := value.([]any)
+	if !ok {
+		return wrongKind(path, "a list", value)
+	}
+	var errs []error
+	for i, element := range list {
+		errs = append(errs, check(fmt.Sprintf("%s[%d]", path, i), element, t.Elem())...)
+	}
+	return errs
+}
+
+// checkLeaf decodes the value by itself, so that its error carries its path.
+func checkLeaf(path string, value any, t reflect.Type) []error {
+	if value == nil {
+		return wrongKind(path, word(t), value)
+	}
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, reflect.New(t).Interface())
+	}
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind):
+		return wrongKind(path, word(t), value)
+	case err != nil:
+		return []error{fmt.Errorf("%s: %s is no value for it: %w", path, data, err)}
+	}
+	return nil
+}
+
+// word says what a value of type t looks like in a stack file.
+func word(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	default:
+		return "a text"
+	}
+}
+
+// Fields returns the fields of t by their JSON keys, those of embedded structs among them. Fields tagged "-" are left out.
+func Fields(t reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
+	for _, f := range reflect.VisibleFields(t) {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && !f.Anonymous && key != "" && key != "-" {
+			fields[key] = f
+		}
+	}
+	return fields
+}
+
+func wrongKind(path, want string, got any) []error {
+	data, err := json.Marshal(got)
+	if err != nil {
+		return []error{fmt.Errorf("%s: must be %s", path, want)}
+	}
+	return []error{fmt.Errorf("%s: must be %s, got %s", path, want, data)}
+}
+
+func unknown(path, key string, fields map[string]reflect.StructField) error {
+	known := slices.Sorted(maps.Keys(fields))
+	if near := Nearest(key, known); near != "" {
+		return fmt.Errorf("%s.%s: unknown key; did you mean %s?", path, key, near)
+	}
+	return fmt.Errorf("%s.%s: unknown key; known are %s", path, key, strings.Join(known, ", "))
+}
+
+// Nearest returns the word that differs from name by the fewest edits, if those are few enough to be a slip.
+func Nearest(name string, words []string) string {
+	best, bestDistance := "", 1+max(1, min(3, len(name)/2))
+	for _, w := range words {
+		if d := distance(strings.ToLower(name), strings.ToLower(w)); d < bestDistance {
+			best, bestDistance = w, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		previous := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := previous
+			if a[i] != b[j] {
+				cost++
+			}
+			previous = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+// modules reads what a go.mod requires.
+func modules(t *testing.T, path string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse(path, data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	required := map[string]string{}
+	for _, r := range file.Require {
+		required[r.Mod.Path] = r.Mod.Version
+	}
+	return required
+}
+
+func TestGoModAgrees(t *testing.T) {
+	required := modules(t, "go.mod")
+	const azure = "github.com/pulumi/pulumi-azure-native-sdk/"
+	for module, want := range map[string]string{
+		"github.com/pulumi/pulumi/sdk/v3":             PulumiVersion,
+		"github.com/pulumi/pulumi-kubernetes/sdk/v4":  KubernetesProviderVersion,
+		"github.com/pulumi/pulumi-random/sdk/v4":      RandomProviderVersion,
+		azure + "v2":                                  AzureNativeVersion,
+		azure + "resources/v2":                        AzureNativeVersion,
+		azure + "storage/v2":                          AzureNativeVersion,
+		azure + "authorization/v2":                    AzureNativeVersion,
+		azure + "containerservice/v2":                 AzureNativeOlderVersion,
+		azure + "managedidentity/v2":                  AzureNativeOlderVersion,
+		"sigs.k8s.io/kueue":                           KueueVersion,
+		"github.com/ray-project/kuberay/ray-operator": KubeRayVersion,
+	} {
+		if got := required[module]; got != "v"+want {
+			t.Errorf("go.mod has %s %s, versions.go v%s", module, got, want)
+		}
+	}
+	for module, version := range required {
+		if strings.HasPrefix(module, azure) && version != "v"+AzureNativeVersion && version != "v"+AzureNativeOlderVersion {
+			t.Errorf("%s %s is neither of the two pinned versions", module, version)
+		}
+	}
+}
+
+func TestRehearsalIsBuiltFromTheSameVersions(t *testing.T) {
+	sets := filepath.Join("rehearsal", "toolchain", "sets")
+	for _, tc := range []struct{ set, module, want string }{
+		{"kubernetes", "k8s.io/kubernetes", KubernetesRehearsal},
+		{"kubernetes", "go.etcd.io/etcd/server/v3", EtcdVersion},
+		{"kubernetes", "sigs.k8s.io/kueue", KueueVersion},
+		{"kuberay", "github.com/ray-project/kuberay/ray-operator", KubeRayVersion},
+		{"kwok", "sigs.k8s.io/kwok", KwokVersion},
+		{"pulumi", "github.com/pulumi/pulumi/pkg/v3", PulumiVersion},
+		{"pulumi-kubernetes", "github.com/pulumi/pulumi-kubernetes/sdk/v4", KubernetesProviderVersion},
+	} {
+		if got := modules(t, filepath.Join(sets, tc.set, "go.mod"))[tc.module]; got != "v"+tc.want {
+			t.Errorf("set %s has %s %s, versions.go v%s", tc.set, tc.module, got, tc.want)
+		}
+	}
+}
+
+func TestVersionsAgreeAmongThemselves(t *testing.T) {
+	if !strings.HasPrefix(KubernetesRehearsal, KubernetesMinor+".") {
+		t.Errorf("the rehearsal runs Kubernetes %s, AKS %s", KubernetesRehearsal, KubernetesMinor)
+	}
+	if !strings.Contains(RayImage, "-ray"+RayVersion+"-") {
+		t.Errorf("the image %s does not hold Ray %s", RayImage, RayVersion)
+	}
+}

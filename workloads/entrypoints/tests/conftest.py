@@ -1,0 +1,6 @@
+"""Makes the programs importable by name, as they are beside one another in a pod."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))

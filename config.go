@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"ray-on-aks/infra"
+	"ray-on-aks/internal/strict"
+	"ray-on-aks/queues"
+	"ray-on-aks/workloads"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/config"
+)
+
+// Config is a stack's whole configuration: the components' own arguments, decoded onto the profile's defaults. It is read here and
+// nowhere else.
+type Config struct {
+	// Infra is where the workloads run: key ray-on-aks:infra.
+	Infra infra.Args
+	// Queues is who may use it: key ray-on-aks:queues.
+	Queues queues.Args
+	// Workloads is what runs: key ray-on-aks:workloads.
+	Workloads workloads.Args
+}
+
+// The keys of a stack file that this program reads.
+const (
+	keyProfile      = "profile"
+	keyInfra        = "infra"
+	keyQueues       = "queues"
+	keyWorkloads    = "workloads"
+	keyLocation     = "azure-native:location"
+	keySubscription = "azure-native:subscriptionId"
+)
+
+// source is where the keys come from: Pulumi's config, or a map in tests. Keys of this project carry no prefix.
+type source func(key string) (string, bool)
+
+// loadConfig reads and checks the stack's configuration; every mistake in it is in the error.
+func loadConfig(ctx *pulumi.Context) (Config, error) {
+	// The SDK answers for a key but lists none, and a misspelt ray-on-aks:queues would never be asked for. The language host passes the
+	// whole map in the environment.
+	unknown := checkKeys(ctx.Project(), os.Getenv(pulumi.EnvConfig))
+	cfg, err := parse(ctx.Stack(), func(key string) (string, bool) {
+		value, err := config.Try(ctx, key)
+		return value, err == nil
+	})
+	return cfg, errors.Join(unknown, err)
+}
+
+// checkKeys refuses keys of this project that nothing reads.
+func checkKeys(project, configMap string) error {
+	if configMap == "" {
+		return nil
+	}
+	var all map[string]any
+	if err := json.Unmarshal([]byte(configMap), &all); err != nil {
+		return fmt.Errorf("reading the config's keys: %w", err)
+	}
+	known := []string{keyInfra, keyProfile, keyQueues, keyWorkloads}
+	var errs []error
+	for _, full := range slices.Sorted(maps.Keys(all)) {
+		key, ours := strings.CutPrefix(full, project+":")
+		if !ours || slices.Contains(known, key) {
+			continue
+		}
+		msg := fmt.Sprintf("%s: unknown key; known are %s", full, strings.Join(known, ", "))
+		if near := strict.Nearest(key, known); near != "" {
+			msg = fmt.Sprintf("%s: unknown key; did you mean %s:%s?", full, project, near)
+		}
+		errs = append(errs, errors.New(msg))
+	}
+	return errors.Join(errs...)
+}
+
+// parse decodes the keys onto the profile's defaults, joins the parts, and validates the whole.
+func parse(stack string, get source) (Config, error) {
+	profile, err := parseProfile(get)
+	if err != nil {
+		return Config{}, err
+	}
+	cfg := profile.defaults(stack)
+	cfg.Infra.Location, _ = get(keyLocation)
+	cfg.Infra.SubscriptionID, _ = get(keySubscription)
+	var errs []error
+	for key, target := range map[string]any{keyInfra: &cfg.Infra, keyQueues: &cfg.Queues, keyWorkloads: &cfg.Workloads} {
+		if value, ok := get(key); ok {
+			errs = append(errs, strict.Decode(key, []byte(value), target))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		// Values of what was not decoded would be reported as if the user had written them.
+		return Config{}, err
+	}
+	cfg.join()
+	return cfg, cfg.Validate()
+}
+
+func parseProfile(get source) (Profile, error) {
+	value, ok := get(keyProfile)
+	if !ok {
+		return "", fmt.Errorf("%s: must be set to %s or %s", keyProfile, ProfileDev, ProfileProd)
+	}
+	if p := Profile(value); p == ProfileDev || p == ProfileProd {
+		return p, nil
+	}
+	return "", fmt.Errorf("%s: must be %s or %s, got %q", keyProfile, ProfileDev, ProfileProd, value)
+}
+
+// join tells each part what it has to know of the others. All of it is plain, so that it can be checked at preview.
+func (c *Config) join() {
+	c.Queues.Namespace = c.Infra.Namespace
+	c.Queues.Pools = nil
+	for _, name := range c.Infra.Pools.Names() {
+		pool := c.Infra.Pools[name]
+		size, err := pool.SKU()
+		if err != nil {
+			continue // infra's own validation reports it, with its path
+		}
+		c.Queues.Pools = append(c.Queues.Pools, queues.Pool{Name: name, Nodes: pool.Max, Node: size.Allocatable()})
+	}
+	c.Workloads.Namespace = c.Infra.Namespace
+	c.Workloads.ServiceAccount = c.Infra.ServiceAccount
+	c.Workloads.Queues = []workloads.Queue{{Name: c.Queues.LocalQueue, Flavors: flavors(c.Queues)}}
+}
+
+func flavors(q queues.Args) []workloads.Flavor {
+	var fs []workloads.Flavor
+	for _, p := range q.Ordered() {
+		fs = append(fs, workloads.Flavor{Name: p.Name, Node: p.Node, Quota: q.QuotaOf(p), Tainted: len(p.Taints) > 0})
+	}
+	return fs
+}
+
+// Validate checks each part, and what only holds between parts.
+func (c Config) Validate() error {
+	return errors.Join(c.Infra.Validate(), c.Queues.Validate(), c.Workloads.Validate(), c.validateDeadlines())
+}
+
+// validateDeadlines keeps KubeRay from failing a run for good while Kueue would still put it back into the queue.
+func (c Config) validateDeadlines() error {
+	var errs []error
+	wait := c.Infra.Operators.Kueue.WaitForPodsReady.Duration
+	for _, name := range c.Workloads.Jobs.Names() {
+		if d := c.Workloads.Jobs[name].PreRunningDeadline.Duration; d <= wait {
+			errs = append(errs, fmt.Errorf("workloads.jobs.%s.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (%s), got %s", name, wait, d))
+		}
+	}
+	return errors.Join(errs...)
+}

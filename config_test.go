@@ -1,0 +1,249 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// stackConfig reads a committed stack file as Pulumi hands it to the program: objects as JSON.
+func stackConfig(t *testing.T, file string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stack struct {
+		Config map[string]any `json:"config"`
+	}
+	// Not strictly: the CLI keeps its own keys here too, such as encryptionsalt.
+	if err := yaml.Unmarshal(data, &stack); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	config := map[string]string{}
+	for key, value := range stack.Config {
+		if text, ok := value.(string); ok {
+			config[key] = text
+			continue
+		}
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config[key] = string(encoded)
+	}
+	return config
+}
+
+// from makes a source of a stack's full keys.
+func from(config map[string]string) source {
+	return func(key string) (string, bool) {
+		if !strings.Contains(key, ":") {
+			key = "ray-on-aks:" + key
+		}
+		value, ok := config[key]
+		return value, ok
+	}
+}
+
+// minimal is the least that a stack must say.
+func minimal(extra map[string]string) map[string]string {
+	config := map[string]string{
+		"azure-native:location":       "eastus2",
+		"azure-native:subscriptionId": "00000000-0000-0000-0000-000000000000",
+		"ray-on-aks:profile":          "dev",
+	}
+	for key, value := range extra {
+		config["ray-on-aks:"+key] = value
+	}
+	return config
+}
+
+func stackFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("Pulumi.*.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("stack files: %v, %v", files, err)
+	}
+	return files
+}
+
+func TestCommittedStacksAreValidAndShort(t *testing.T) {
+	for _, file := range stackFiles(t) {
+		t.Run(file, func(t *testing.T) {
+			config := stackConfig(t, file)
+			if _, err := parse("test", from(config)); err != nil {
+				t.Error(err)
+			}
+			keys, err := json.Marshal(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := checkKeys("ray-on-aks", string(keys)); err != nil {
+				t.Error(err)
+			}
+			data, err := os.ReadFile(file)
+			if n := strings.Count(string(data), "\n"); err != nil || n > 25 {
+				t.Errorf("%d lines: a stack file holds what differs from its profile, in at most 25", n)
+			}
+		})
+	}
+}
+
+// TestRehearsalDiffersOnlyHere is the whole list of what the rehearsal does not do as a dev stack does.
+func TestRehearsalDiffersOnlyHere(t *testing.T) {
+	want := []string{
+		"Infra.Operators.KubeRay.Mode: install -> preinstalled",
+		"Infra.Operators.Kueue.Operator.Chart:  -> ./.rehearsal/charts/kueue",
+	}
+	dev, err := parse("same", from(stackConfig(t, "Pulumi.dev.yaml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rehearsal, err := parse("same", from(stackConfig(t, "Pulumi.rehearsal.yaml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := differences("", reflect.ValueOf(dev), reflect.ValueOf(rehearsal))
+	if !slices.Equal(got, want) {
+		t.Errorf("differences:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestMistakesAreNamedAllAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config map[string]string
+		words  []string
+	}{
+		"unknown keys in two parts": {
+			map[string]string{"infra": `{"pool": {}, "cluster": {"teir": "Free"}}`, "queues": `{"localQeue": "q"}`},
+			[]string{
+				"infra.pool: unknown key; did you mean pools?", "infra.cluster.teir: unknown key; did you mean tier?",
+				"queues.localQeue: unknown key; did you mean localQueue?",
+			},
+		},
+		"unknown key below a map": {
+			map[string]string{"infra": `{"pools": {"cpu": {"vmsize": "x"}}}`, "workloads": `{"jobs": {"smoke": {"worker": {"gpu": 1}}}}`},
+			[]string{"infra.pools.cpu.vmsize: unknown key; did you mean vmSize?", "workloads.jobs.smoke.worker.gpu: unknown key"},
+		},
+		"wrong kinds": {
+			map[string]string{"infra": `{"pools": {"cpu": {"max": "three"}}, "tags": [1]}`,
+				"workloads": `{"jobs": {"smoke": {"enabled": "yes", "head": {"cpus": "lots"}}}}`},
+			[]string{`infra.pools.cpu.max: must be a whole number, got "three"`, "infra.tags: must be an object, got [1]",
+				`workloads.jobs.smoke.enabled: must be true or false, got "yes"`, "workloads.jobs.smoke.head.cpus"},
+		},
+		"embedded fields": {
+			map[string]string{"infra": `{"operators": {"kueue": {"mod": "install"}}}`},
+			[]string{"infra.operators.kueue.mod: unknown key; did you mean mode?"},
+		},
+		"values": {
+			map[string]string{"infra": `{"name": "ray-", "pools": {"A100-training": {"vmSize": "Standard_D8ds_v6", "max": 1}, "cpu": {"count": 9}}}`,
+				"queues": `{"localQueue": "default"}`, "workloads": `{"jobs": {"smoke": {"workers": 0, "enabled": true}}}`},
+			[]string{"infra.name", `infra.pools.A100-training: "A100-training" is no name for a node pool`, `"a100training" would do`,
+				"infra.pools.cpu.count: must be between min 0 and max 2, got 9", "queues.localQueue: must not be default", "workloads.jobs.smoke.workers"},
+		},
+		"deadline below Kueue's": {
+			map[string]string{"workloads": `{"jobs": {"smoke": {"preRunningDeadline": "10m"}}}`},
+			[]string{"workloads.jobs.smoke.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (30m0s)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parse("test", from(minimal(tc.config)))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, words := range tc.words {
+				if !strings.Contains(err.Error(), words) {
+					t.Errorf("no %q in:\n%v", words, err)
+				}
+			}
+		})
+	}
+}
+
+func TestProfileAndAzureAreRequired(t *testing.T) {
+	for key, words := range map[string]string{
+		"ray-on-aks:profile":          "profile: must be set to dev or prod",
+		"azure-native:location":       "azure-native:location: must name",
+		"azure-native:subscriptionId": "azure-native:subscriptionId: must be",
+	} {
+		config := minimal(nil)
+		delete(config, key)
+		if _, err := parse("test", from(config)); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("without %s: %v", key, err)
+		}
+	}
+}
+
+func TestMisspeltTopLevelKeyIsRefused(t *testing.T) {
+	err := checkKeys("ray-on-aks", `{"ray-on-aks:queus": "{}", "ray-on-aks:infra": "{}", "azure-native:location": "x"}`)
+	if err == nil || !strings.Contains(err.Error(), "ray-on-aks:queus: unknown key; did you mean ray-on-aks:queues?") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStackSaysOnlyWhatDiffers(t *testing.T) {
+	cfg, err := parse("test", from(minimal(map[string]string{
+		"infra":     `{"pools": {"cpu": {"max": 3}, "big": {"vmSize": "Standard_D16ds_v6", "max": 1}}}`,
+		"workloads": `{"jobs": {"smoke": {"enabled": true, "env": {"SMOKE_TASKS": "8"}}, "mine": {"entrypoint": "python -c 1"}}}`,
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := cfg.Infra.Pools["cpu"]; p.Max != 3 || p.VMSize != "Standard_D8ds_v6" {
+		t.Errorf("the cpu pool lost its defaults: %+v", p)
+	}
+	smoke := cfg.Workloads.Jobs["smoke"]
+	if smoke.Workers != 2 || smoke.Env["SMOKE_TASKS"] != "8" || smoke.Env["SMOKE_TIMEOUT_SECONDS"] != "300" {
+		t.Errorf("smoke lost its defaults: %+v", smoke)
+	}
+	if mine := cfg.Workloads.Jobs["mine"]; mine.Workers != 1 || mine.Worker.Memory.String() != "4Gi" {
+		t.Errorf("a workload of the stack's own got no defaults: %+v", mine)
+	}
+	again, err := parse("test", from(minimal(nil)))
+	if err != nil || again.Workloads.Jobs["smoke"].Env["SMOKE_TASKS"] != "32" {
+		t.Errorf("one stack's values reached the catalog: %v", err)
+	}
+}
+
+func TestProdProfile(t *testing.T) {
+	config := minimal(nil)
+	config["ray-on-aks:profile"] = "prod"
+	cfg, err := parse("prod", from(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cfg.Infra.Protect || !cfg.Infra.Cluster.DisableLocalAccounts || cfg.Infra.Storage.SKU != "Standard_ZRS" {
+		t.Errorf("prod is not protected: %+v", cfg.Infra)
+	}
+}
+
+// differences lists the leaves in which two configurations differ.
+func differences(path string, a, b reflect.Value) []string {
+	leaf := func() []string {
+		if reflect.DeepEqual(a.Interface(), b.Interface()) {
+			return nil
+		}
+		x, _ := json.Marshal(a.Interface())
+		y, _ := json.Marshal(b.Interface())
+		return []string{strings.TrimPrefix(path, ".") + ": " + strings.Trim(string(x), `"`) + " -> " + strings.Trim(string(y), `"`)}
+	}
+	if a.Kind() != reflect.Struct {
+		return leaf()
+	}
+	var found []string
+	for i := range a.NumField() {
+		f := a.Type().Field(i)
+		if !f.IsExported() {
+			return leaf()
+		}
+		found = append(found, differences(path+"."+f.Name, a.Field(i), b.Field(i))...)
+	}
+	return found
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ray-on-aks/internal/crd/crdtest"
+	"ray-on-aks/internal/stacktest"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+// modes runs f for the dev stack as an update and as a preview.
+func modes(t *testing.T, f func(t *testing.T, r stacktest.Recording, preview bool)) {
+	for name, preview := range map[string]bool{"update": false, "preview": true} {
+		t.Run(name, func(t *testing.T) {
+			o := stacktest.Options{Stack: "dev", Config: stackConfig(t, "Pulumi.dev.yaml"), Preview: preview}
+			f(t, stacktest.Run(t, program, o), preview)
+		})
+	}
+}
+
+func inCluster(r stacktest.Resource) bool {
+	return r.Custom && strings.HasPrefix(r.Type, "kubernetes:")
+}
+
+// runHash is what names of runs end in; it follows every edit of a script.
+var runHash = regexp.MustCompile(`-[0-9a-f]{8}\b`)
+
+func TestTree(t *testing.T) {
+	modes(t, func(t *testing.T, r stacktest.Recording, _ bool) {
+		tree := runHash.ReplaceAllString(r.Tree(), "-<hash>")
+		stacktest.Golden(t, "tree", strings.Split(strings.TrimSpace(tree), "\n"))
+	})
+}
+
+func TestPreviewRegistersWhatUpdateDoes(t *testing.T) {
+	names := map[bool][]string{}
+	modes(t, func(_ *testing.T, r stacktest.Recording, preview bool) {
+		for _, res := range r.Resources {
+			names[preview] = append(names[preview], res.Type+" "+res.Name)
+		}
+	})
+	if !slices.Equal(names[true], names[false]) {
+		t.Errorf("preview %v\nupdate %v", names[true], names[false])
+	}
+}
+
+func TestEverythingInTheClusterGoesWithIt(t *testing.T) {
+	modes(t, func(t *testing.T, r stacktest.Recording, _ bool) {
+		count := 0
+		for _, res := range r.Resources {
+			if !inCluster(res) {
+				continue
+			}
+			count++
+			if !strings.HasSuffix(res.DeletedWith, ":ManagedCluster::infra-cluster") {
+				t.Errorf("%s is deleted with %q", res.URN(), res.DeletedWith)
+			}
+			if !strings.Contains(res.Provider, "::infra-kubernetes::") {
+				t.Errorf("%s has the provider %q", res.URN(), res.Provider)
+			}
+		}
+		if count < 10 {
+			t.Errorf("only %d objects in the cluster", count)
+		}
+	})
+}
+
+func TestNoDefaultProviders(t *testing.T) {
+	modes(t, func(t *testing.T, r stacktest.Recording, _ bool) {
+		for _, res := range r.Resources {
+			provider := strings.HasPrefix(res.Type, "pulumi:providers:") || !res.Custom
+			if !provider && res.Provider == "" {
+				t.Errorf("%s has no explicit provider", res.URN())
+			}
+		}
+	})
+}
+
+func TestQueuesAndWorkloadsComeAfterKueue(t *testing.T) {
+	modes(t, func(t *testing.T, r stacktest.Recording, _ bool) {
+		for _, res := range r.Resources {
+			if !strings.HasPrefix(res.Type, "kubernetes:kueue.x-k8s.io/") && !strings.HasPrefix(res.Type, "kubernetes:ray.io/") {
+				continue
+			}
+			if !slices.ContainsFunc(res.Dependencies, func(urn string) bool { return strings.HasSuffix(urn, ":Release::infra-kueue") }) {
+				t.Errorf("%s does not come after Kueue: %v", res.URN(), res.Dependencies)
+			}
+			if len(res.ErrorHooks) != 1 {
+				t.Errorf("%s does not wait for Kueue's webhook", res.URN())
+			}
+		}
+		job := r.One(t, ":RayJob")
+		if !slices.ContainsFunc(job.Dependencies, func(urn string) bool { return strings.HasSuffix(urn, ":LocalQueue::queues-local-queue") }) {
+			t.Errorf("the job does not come after its queue: %v", job.Dependencies)
+		}
+		if !slices.Equal(job.IgnoreChanges, []string{"spec"}) {
+			t.Errorf("the job ignores %v", job.IgnoreChanges)
+		}
+	})
+}
+
+func TestEmittedObjectsAreValid(t *testing.T) {
+	modes(t, func(t *testing.T, r stacktest.Recording, _ bool) {
+		checked := 0
+		for _, res := range r.Resources {
+			if !strings.HasPrefix(res.Type, "kubernetes:kueue.x-k8s.io/") && !strings.HasPrefix(res.Type, "kubernetes:ray.io/") {
+				continue
+			}
+			checked++
+			if err := crdtest.Check(plain(t, res.Inputs)); err != nil {
+				t.Errorf("%s: %v", res.URN(), err)
+			}
+		}
+		if checked != 4 {
+			t.Errorf("%d custom resources were checked, want 4", checked)
+		}
+	})
+}
+
+// plain returns inputs as JSON values, failing on anything unknown: every custom resource is known at preview of an empty stack.
+func plain(t *testing.T, inputs resource.PropertyMap) map[string]any {
+	t.Helper()
+	if inputs.ContainsUnknowns() || inputs.ContainsSecrets() {
+		t.Fatal("unknown or secret values in a custom resource")
+	}
+	return jsonNumbers(inputs.Mappable()).(map[string]any)
+}
+
+// jsonNumbers turns whole floats into the integers that an API server decodes.
+func jsonNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, child := range v {
+			v[key] = jsonNumbers(child)
+		}
+	case []any:
+		for i, child := range v {
+			v[i] = jsonNumbers(child)
+		}
+	case float64:
+		if v == float64(int64(v)) {
+			return int64(v)
+		}
+	}
+	return v
+}
+
+func TestExportsAndSecrets(t *testing.T) {
+	var results pulumi.Map
+	r := stacktest.Run(t, func(ctx *pulumi.Context) error {
+		cfg, err := loadConfig(ctx)
+		if err != nil {
+			return err
+		}
+		results, err = build(ctx, cfg)
+		return err
+	}, stacktest.Options{Stack: "dev", Config: stackConfig(t, "Pulumi.dev.yaml")})
+
+	want := []string{"clusterName", "clusterQueue", "kubeconfig", "localQueue", "namespace", "resourceGroup", "runs", "storageAccount"}
+	if got := slices.Sorted(maps.Keys(results)); !slices.Equal(got, want) {
+		t.Errorf("outputs %v, want %v", got, want)
+	}
+	kubeconfig, ok := results["kubeconfig"].(pulumi.Output)
+	if !ok || !pulumi.IsSecret(kubeconfig) {
+		t.Error("the kubeconfig is not a secret output")
+	}
+	for _, res := range r.Resources {
+		for key, value := range res.Inputs {
+			if strings.Contains(value.String(), "not-a-secret") && !value.IsSecret() {
+				t.Errorf("%s has the kubeconfig in plain text in %s", res.URN(), key)
+			}
+		}
+	}
+	if p := r.One(t, "pulumi:providers:kubernetes"); !p.Inputs["kubeconfig"].IsSecret() {
+		t.Errorf("the provider's kubeconfig is %v", p.Inputs["kubeconfig"])
+	}
+}
+
+func TestProdIsProtected(t *testing.T) {
+	config := minimal(nil)
+	config["ray-on-aks:profile"] = "prod"
+	r := stacktest.Run(t, program, stacktest.Options{Stack: "prod", Config: config})
+	for _, suffix := range []string{":ManagedCluster", ":AgentPool", ":StorageAccount", ":BlobContainer"} {
+		if !r.One(t, suffix).Protect {
+			t.Errorf("%s is not protected", suffix)
+		}
+	}
+}
+
+func TestRehearsalInstallsKueueAlone(t *testing.T) {
+	r := stacktest.Run(t, program, stacktest.Options{Stack: "rehearsal", Config: stackConfig(t, "Pulumi.rehearsal.yaml")})
+	release := r.One(t, ":Release")
+	if got := release.Inputs["chart"].StringValue(); got != "./.rehearsal/charts/kueue" {
+		t.Errorf("chart %s", got)
+	}
+	if release.Inputs.HasValue("version") {
+		t.Error("a folder has no version to choose")
+	}
+}

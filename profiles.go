@@ -1,0 +1,61 @@
+package main
+
+import (
+	"time"
+
+	"ray-on-aks/infra"
+	"ray-on-aks/queues"
+	"ray-on-aks/workloads"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Profile names a complete set of defaults. Pulumi does not merge stack files, so what stacks have in common lives here.
+type Profile string
+
+const (
+	// ProfileDev is small, cheap and easy to delete.
+	ProfileDev Profile = "dev"
+	// ProfileProd survives the loss of a zone, is protected, and lets people in by Entra only.
+	ProfileProd Profile = "prod"
+)
+
+// defaults returns the profile's configuration for a stack.
+func (p Profile) defaults(stack string) Config {
+	cfg := Config{
+		Infra: infra.Args{
+			Name:           "ray-" + stack,
+			Namespace:      "ray",
+			ServiceAccount: "ray-workload",
+			Versions:       infraVersions(),
+			Cluster: infra.Cluster{
+				KubernetesVersion: KubernetesMinor,
+				Tier:              "Standard",
+				Login:             infra.LoginAzureCLI,
+				System:            infra.SystemPool{VMSize: "Standard_D4ds_v6", Count: 2},
+			},
+			Pools:   infra.Pools{infra.CPUPool: {VMSize: "Standard_D8ds_v6", Min: 0, Max: 2, Count: 0}},
+			Storage: infra.Storage{AccountPrefix: "ray", SKU: "Standard_LRS", Container: "models"},
+			Operators: infra.Operators{
+				KubeRay: infra.Operator{Mode: infra.ModeInstall},
+				Kueue: infra.Kueue{
+					Operator:         infra.Operator{Mode: infra.ModeInstall},
+					WaitForPodsReady: metav1.Duration{Duration: 30 * time.Minute},
+					RequeueLimit:     5,
+					RetainFinished:   metav1.Duration{Duration: 7 * 24 * time.Hour},
+				},
+			},
+			Tags: map[string]string{"project": "ray-on-aks", "stack": stack},
+		},
+		Queues:    queues.Args{Shape: queues.ShapeSingle, ClusterQueue: "ray", LocalQueue: "ray-jobs"},
+		Workloads: workloads.Args{Jobs: workloads.Catalog(), Versions: workloadVersions()},
+	}
+	if p == ProfileProd {
+		cfg.Infra.Protect = true
+		cfg.Infra.Cluster.DisableLocalAccounts = true
+		cfg.Infra.Cluster.System.Count = 3
+		cfg.Infra.Storage.SKU = "Standard_ZRS"
+		cfg.Infra.Pools[infra.CPUPool] = infra.Pool{VMSize: "Standard_D16ds_v6", Min: 0, Max: 4, Count: 0}
+	}
+	return cfg
+}

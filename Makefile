@@ -11,6 +11,13 @@ BIN := .rehearsal/bin
 COMMANDS := ./cmd/rehearse ./cmd/pulumi-language-go ./cmd/pulumi-resource-azure-native ./cmd/pulumi-resource-random
 REHEARSE = $(BIN)/rehearse -root .
 
+# The tests of the Python programs run in an environment that is locked by hash,
+# made once per lock and shared by clones.
+ENTRYPOINTS := workloads/entrypoints
+PYLOCK := $(ENTRYPOINTS)/requirements-test.txt
+PYENVS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ray-on-aks/python
+PYENV := $(PYENVS)/$(shell sha256sum $(PYLOCK) | cut -c1-12)
+
 # timed NAME, COMMAND: runs the command and prints its seconds.
 timed = start=$$(date +%s); $(2); echo "== $(1): $$(( $$(date +%s) - start )) s"
 
@@ -40,7 +47,7 @@ build: toolchain ## build the toolchain and the rehearsal's own commands
 	@$(call timed,rehearsal commands,mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ $(COMMANDS))
 
 .PHONY: test
-test: unit e2e ## run all tests
+test: unit python e2e ## run all tests
 
 .PHONY: unit
 unit: build lint ## run the tests that need no cluster
@@ -50,6 +57,17 @@ unit: build lint ## run the tests that need no cluster
 .PHONY: lint
 lint: ## check format and vet
 	@$(call timed,format and vet,test -z "$$(gofmt -l . | tee /dev/stderr)" && go vet ./... && cd rehearsal && go vet ./...)
+
+.PHONY: python-env
+python-env:
+	@test -e $(PYENV)/complete || { $(call timed,Python environment,mkdir -p $(PYENVS) && flock $(PYENVS)/.lock \
+		sh -c 'test -e $(PYENV)/complete || { python3 -m venv --clear $(PYENV) && \
+		$(PYENV)/bin/python -m pip install -q --require-hashes -r $(PYLOCK) && touch $(PYENV)/complete; }'); }
+
+.PHONY: python
+python: python-env ## run the tests of the programs that Ray runs, on real Ray
+	@$(call timed,Python tests,cd $(ENTRYPOINTS) && $(PYENV)/bin/python -m ruff check . && \
+		$(PYENV)/bin/python -m ruff format --check . && $(PYENV)/bin/python -m pytest -q --timeout 300)
 
 .PHONY: e2e
 e2e: build ## run the scenarios on the rehearsed cluster

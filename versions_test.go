@@ -79,3 +79,15 @@ func TestVersionsAgreeAmongThemselves(t *testing.T) {
 		t.Errorf("the image %s does not hold Ray %s", RayImage, RayVersion)
 	}
 }
+
+func TestPythonTestsRunTheSameRay(t *testing.T) {
+	for _, file := range []string{"requirements-test.in", "requirements-test.txt"} {
+		data, err := os.ReadFile(filepath.Join("workloads", "entrypoints", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "\nray==" + RayVersion; !strings.Contains(string(data), want) {
+			t.Errorf("%s does not pin ray to %s, the version of versions.go", file, RayVersion)
+		}
+	}
+}

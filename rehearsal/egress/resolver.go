@@ -38,13 +38,13 @@ var errUnknown = errors.New("no pod or Service of this cluster has that address"
 func NewResolver(ctx context.Context, client kubernetes.Interface, backends ...Backend) (*Resolver, error) {
 	r := &Resolver{backends: backends}
 	var err error
-	if r.pods, err = livecache.Watch(ctx, client.CoreV1().RESTClient(), "pods", &corev1.Pod{}); err != nil {
+	if r.pods, err = livecache.Watch(ctx, client, client.CoreV1().Pods(""), &corev1.Pod{}); err != nil {
 		return nil, err
 	}
-	if r.services, err = livecache.Watch(ctx, client.CoreV1().RESTClient(), "services", &corev1.Service{}); err != nil {
+	if r.services, err = livecache.Watch(ctx, client, client.CoreV1().Services(""), &corev1.Service{}); err != nil {
 		return nil, err
 	}
-	r.slices, err = livecache.Watch(ctx, client.DiscoveryV1().RESTClient(), "endpointslices", &discoveryv1.EndpointSlice{})
+	r.slices, err = livecache.Watch(ctx, client, client.DiscoveryV1().EndpointSlices(""), &discoveryv1.EndpointSlice{})
 	return r, err
 }
 

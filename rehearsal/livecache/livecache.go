@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/fields"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -17,9 +19,15 @@ type Cache[T runtime.Object] struct {
 	changed chan struct{}
 }
 
-// Watch starts a cache of the resource in all namespaces and waits for its
-// first full list. The cache lives until ctx ends.
-func Watch[T runtime.Object](ctx context.Context, getter cache.Getter, resource string, kind T) (*Cache[T], error) {
+// API is the typed client of one kind.
+type API[L runtime.Object] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// Watch starts a cache of all that the API answers and waits for the first full
+// list. The cache lives until ctx ends. client is what the API is of.
+func Watch[T, L runtime.Object](ctx context.Context, client kubernetes.Interface, api API[L], kind T) (*Cache[T], error) {
 	c := &Cache[T]{changed: make(chan struct{}, 1)}
 	notify := func() {
 		select {
@@ -27,8 +35,14 @@ func Watch[T runtime.Object](ctx context.Context, getter cache.Getter, resource 
 		default: // a notice is pending already
 		}
 	}
+	listWatch := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return api.List(ctx, options)
+		},
+		WatchFuncWithContext: api.Watch,
+	}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(getter, resource, "", fields.Everything()),
+		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(listWatch, client),
 		ObjectType:    kind,
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { notify() },
@@ -39,7 +53,7 @@ func Watch[T runtime.Object](ctx context.Context, getter cache.Getter, resource 
 	c.store = store
 	go controller.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), controller.HasSynced) {
-		return nil, fmt.Errorf("listing %s: %w", resource, ctx.Err())
+		return nil, fmt.Errorf("listing objects of type %T: %w", kind, ctx.Err())
 	}
 	return c, nil
 }

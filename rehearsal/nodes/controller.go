@@ -40,10 +40,10 @@ type Controller struct {
 func (c *Controller) Run(ctx context.Context) error {
 	c.grown, c.emptySince = map[string]time.Time{}, map[string]time.Time{}
 	var err error
-	if c.pods, err = livecache.Watch(ctx, c.Client.CoreV1().RESTClient(), "pods", &corev1.Pod{}); err != nil {
+	if c.pods, err = livecache.Watch(ctx, c.Client, c.Client.CoreV1().Pods(""), &corev1.Pod{}); err != nil {
 		return err
 	}
-	if c.nodes, err = livecache.Watch(ctx, c.Client.CoreV1().RESTClient(), "nodes", &corev1.Node{}); err != nil {
+	if c.nodes, err = livecache.Watch(ctx, c.Client, c.Client.CoreV1().Nodes(), &corev1.Node{}); err != nil {
 		return err
 	}
 	tick := time.NewTicker(500 * time.Millisecond)

@@ -5,10 +5,8 @@ package plane
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,7 +49,7 @@ func Start(ctx context.Context, dir, egress string, tools map[string]string) (*P
 	if err := writePKI(p.pki("")); err != nil {
 		return nil, fmt.Errorf("making keys and certificates: %w", err)
 	}
-	ports, err := freePorts(3)
+	ports, err := p.ports(3)
 	if err != nil {
 		return nil, err
 	}
@@ -178,21 +176,6 @@ func (p *Plane) waitReady(ctx context.Context) error {
 // RESTConfig answers the administrator's client configuration.
 func (p *Plane) RESTConfig() (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
-}
-
-// freePorts asks the kernel for ports that nobody listens on.
-func freePorts(n int) ([]string, error) {
-	ports := make([]string, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
-		}
-		// Held until all are found, so that no two are the same.
-		defer l.Close()
-		ports = append(ports, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
-	}
-	return ports, nil
 }
 
 // Remove deletes the data of a stopped control plane.

@@ -102,7 +102,7 @@ func (k *Kubelet) Dial(_ context.Context, pod *corev1.Pod, port int32) (net.Conn
 // Run does the kubelet's work until ctx ends, then stops all processes.
 func (k *Kubelet) Run(ctx context.Context, client kubernetes.Interface) error {
 	k.client, k.pods = client, map[types.UID]*running{}
-	pods, err := livecache.Watch(ctx, client.CoreV1().RESTClient(), "pods", &corev1.Pod{})
+	pods, err := livecache.Watch(ctx, client, client.CoreV1().Pods(""), &corev1.Pod{})
 	if err != nil {
 		return err
 	}

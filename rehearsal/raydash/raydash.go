@@ -86,7 +86,7 @@ type headKey struct{}
 func (h *Heads) Run(ctx context.Context, client kubernetes.Interface, ray rayversioned.Interface) error {
 	h.client, h.ray = client, ray
 	var err error
-	if h.pods, err = livecache.Watch(ctx, client.CoreV1().RESTClient(), "pods", &corev1.Pod{}); err != nil {
+	if h.pods, err = livecache.Watch(ctx, client, client.CoreV1().Pods(""), &corev1.Pod{}); err != nil {
 		return err
 	}
 	server := &http.Server{

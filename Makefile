@@ -23,7 +23,7 @@ timed = start=$$(date +%s); $(2); echo "== $(1): $$(( $$(date +%s) - start )) s"
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
 
 .PHONY: rehearse
 rehearse: build ## bring the program up on this machine and run its jobs

@@ -24,6 +24,9 @@ const usage = `usage: rehearse [-root DIR] [-dir DIR] [-stack NAME] COMMAND
 `
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == pods.CheckArg {
+		return
+	}
 	// The processes that stand in for pods are this program too.
 	if len(os.Args) == 3 && os.Args[1] == "pod-init" {
 		code, err := pods.Init(os.Args[2])

@@ -13,6 +13,7 @@ import (
 
 	"ray-on-aks/rehearsal/engine"
 	"ray-on-aks/rehearsal/layout"
+	"ray-on-aks/rehearsal/pods"
 	"ray-on-aks/rehearsal/process"
 	"ray-on-aks/rehearsal/supervisor"
 	"ray-on-aks/rehearsal/toolchain"
@@ -94,6 +95,9 @@ func (r *rehearsal) ensureSupervisor() error {
 	}
 	self, err := os.Executable()
 	if err != nil {
+		return err
+	}
+	if err := pods.Supported(self); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(r.dir.Join("logs"), 0o755); err != nil {

@@ -57,7 +57,7 @@ func loadConfig(ctx *pulumi.Context) (Config, error) {
 // checkKeys refuses keys of this project that nothing reads.
 func checkKeys(project, configMap string) error {
 	if configMap == "" {
-		return nil
+		return fmt.Errorf("%s: is empty, so misspelt keys cannot be found; the language host sets it", pulumi.EnvConfig)
 	}
 	var all map[string]any
 	if err := json.Unmarshal([]byte(configMap), &all); err != nil {
@@ -89,9 +89,12 @@ func parse(stack string, get source) (Config, error) {
 	cfg.Infra.Location, _ = get(keyLocation)
 	cfg.Infra.SubscriptionID, _ = get(keySubscription)
 	var errs []error
-	for key, target := range map[string]any{keyInfra: &cfg.Infra, keyQueues: &cfg.Queues, keyWorkloads: &cfg.Workloads} {
-		if value, ok := get(key); ok {
-			errs = append(errs, strict.Decode(key, []byte(value), target))
+	for _, part := range []struct {
+		key    string
+		target any
+	}{{keyInfra, &cfg.Infra}, {keyQueues, &cfg.Queues}, {keyWorkloads, &cfg.Workloads}} {
+		if value, ok := get(part.key); ok {
+			errs = append(errs, strict.Decode(part.key, []byte(value), part.target))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -133,7 +136,7 @@ func (c *Config) join() {
 func flavors(q queues.Args) []workloads.Flavor {
 	var fs []workloads.Flavor
 	for _, p := range q.Ordered() {
-		fs = append(fs, workloads.Flavor{Name: p.Name, Node: p.Node, Quota: q.QuotaOf(p), Tainted: len(p.Taints) > 0})
+		fs = append(fs, workloads.Flavor{Name: p.Name, Node: p.Node, Quota: q.QuotaOf(p)})
 	}
 	return fs
 }

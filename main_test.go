@@ -193,6 +193,13 @@ func TestProdIsProtected(t *testing.T) {
 	}
 }
 
+func TestProgramRefusesMisspeltKeys(t *testing.T) {
+	_, err := stacktest.Try(t, program, stacktest.Options{Stack: "dev", Config: minimal(map[string]string{"queus": "{}"})})
+	if err == nil || !strings.Contains(err.Error(), "ray-on-aks:queus: unknown key; did you mean ray-on-aks:queues?") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestRehearsalInstallsKueueAlone(t *testing.T) {
 	r := stacktest.Run(t, program, stacktest.Options{Stack: "rehearsal", Config: stackConfig(t, "Pulumi.rehearsal.yaml")})
 	release := r.One(t, ":Release")

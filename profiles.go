@@ -16,7 +16,7 @@ type Profile string
 const (
 	// ProfileDev is small, cheap and easy to delete.
 	ProfileDev Profile = "dev"
-	// ProfileProd survives the loss of a zone, is protected, and lets people in by Entra only.
+	// ProfileProd spreads its nodes and its data over three zones, is protected, and lets people in by Entra only.
 	ProfileProd Profile = "prod"
 )
 
@@ -54,8 +54,9 @@ func (p Profile) defaults(stack string) Config {
 		cfg.Infra.Protect = true
 		cfg.Infra.Cluster.DisableLocalAccounts = true
 		cfg.Infra.Cluster.System.Count = 3
+		cfg.Infra.Cluster.System.Zones = infra.AllZones()
 		cfg.Infra.Storage.SKU = "Standard_ZRS"
-		cfg.Infra.Pools[infra.CPUPool] = infra.Pool{VMSize: "Standard_D16ds_v6", Min: 0, Max: 4, Count: 0}
+		cfg.Infra.Pools[infra.CPUPool] = infra.Pool{VMSize: "Standard_D16ds_v6", Min: 0, Max: 4, Count: 0, Zones: infra.AllZones()}
 	}
 	return cfg
 }

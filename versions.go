@@ -6,7 +6,7 @@ import (
 )
 
 // Every version that this program pins, in one place. A component never names a version: it is given one from here, and
-// versions_test.go holds go.mod, and the modules that the rehearsal is built from, to the same numbers.
+// versions_test.go holds go.mod, the modules that the rehearsal is built from, and what its plugins call themselves to the same numbers.
 const (
 	// KubernetesMinor is what AKS is asked for; AKS picks the newest patch of it that the region offers.
 	// https://github.com/kubernetes/kubernetes/releases/tag/v1.35.3
@@ -63,9 +63,8 @@ const (
 // infraVersions hands the infra component what it pins.
 func infraVersions() infra.Versions {
 	return infra.Versions{
-		Kubernetes: KubernetesMinor,
-		Kueue:      infra.Chart{Location: KueueChart, Version: KueueVersion},
-		KubeRay:    infra.Chart{Location: KubeRayChart, Version: KubeRayVersion},
+		Kueue:   infra.Chart{Location: KueueChart, Version: KueueVersion},
+		KubeRay: infra.Chart{Location: KubeRayChart, Version: KubeRayVersion},
 	}
 }
 

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,6 +72,58 @@ func TestRehearsalIsBuiltFromTheSameVersions(t *testing.T) {
 	} {
 		if got := modules(t, filepath.Join(sets, tc.set, "go.mod"))[tc.module]; got != "v"+tc.want {
 			t.Errorf("set %s has %s %s, versions.go v%s", tc.set, tc.module, got, tc.want)
+		}
+	}
+}
+
+// constant returns the value of a string constant of the package in dir. The rehearsal is a module of its own, so it is read, not imported.
+func constant(t *testing.T, dir, name string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			if value, ok := constantIn(decl, name); ok {
+				return value
+			}
+		}
+	}
+	t.Fatalf("%s has no constant %s", dir, name)
+	return ""
+}
+
+func constantIn(decl ast.Decl, name string) (string, bool) {
+	consts, ok := decl.(*ast.GenDecl)
+	if !ok || consts.Tok != token.CONST {
+		return "", false
+	}
+	for _, spec := range consts.Specs {
+		spec := spec.(*ast.ValueSpec)
+		if i := slices.IndexFunc(spec.Names, func(id *ast.Ident) bool { return id.Name == name }); i >= 0 && i < len(spec.Values) {
+			if literal, ok := spec.Values[i].(*ast.BasicLit); ok {
+				value, err := strconv.Unquote(literal.Value)
+				return value, err == nil
+			}
+		}
+	}
+	return "", false
+}
+
+func TestPluginsOfTheRehearsalAreOfTheSameVersions(t *testing.T) {
+	for _, tc := range []struct{ dir, name, want string }{
+		{"toolchain", "KubernetesProviderVersion", KubernetesProviderVersion},
+		{"azurenative", "Version", AzureNativeVersion},
+		{"randomprovider", "Version", RandomProviderVersion},
+		{"langhost", "Version", PulumiVersion},
+	} {
+		if got := constant(t, filepath.Join("rehearsal", tc.dir), tc.name); got != tc.want {
+			t.Errorf("rehearsal/%s has %s %s, versions.go %s", tc.dir, tc.name, got, tc.want)
 		}
 	}
 }

@@ -43,8 +43,6 @@ type Args struct {
 
 // Versions are what this component installs unless config says otherwise.
 type Versions struct {
-	// Kubernetes is the minor release, for example 1.35.
-	Kubernetes string
 	// Kueue and KubeRay are the operators' charts.
 	Kueue, KubeRay Chart
 }
@@ -89,6 +87,9 @@ type SystemPool struct {
 	VMSize string `json:"vmSize"`
 	// Count is the number of nodes. Default: 2 in dev, 3 in prod.
 	Count int `json:"count"`
+	// Zones are where the nodes are. Default: none in dev, all three in prod. They are chosen with the cluster: AKS refuses to change
+	// them later.
+	Zones Zones `json:"zones"`
 }
 
 // Pool declares a node pool under the cluster autoscaler.
@@ -101,6 +102,9 @@ type Pool struct {
 	Max int `json:"max"`
 	// Count is the number of nodes at creation, between Min and Max. Later changes are ignored: the autoscaler owns it.
 	Count int `json:"count"`
+	// Zones are where the nodes are. Default: none; all three for prod's cpu pool. A size that only some zones of the region have
+	// needs those, or its nodes never come. Changing them replaces the pool.
+	Zones Zones `json:"zones"`
 }
 
 // Pools are node pools by name.

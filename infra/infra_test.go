@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func valid() Args {
 	return Args{
 		Name: "ray-test", Namespace: "ray", ServiceAccount: "ray-workload",
 		Location: "eastus2", SubscriptionID: "00000000-0000-0000-0000-000000000000",
-		Versions: Versions{Kubernetes: "1.35", Kueue: Chart{"oci://kueue", "0.17.1"}, KubeRay: Chart{"oci://kuberay", "1.6.1"}},
+		Versions: Versions{Kueue: Chart{"oci://kueue", "0.17.1"}, KubeRay: Chart{"oci://kuberay", "1.6.1"}},
 		Cluster: Cluster{
 			KubernetesVersion: "1.35", Tier: "Standard", Login: LoginAzureCLI,
 			System: SystemPool{VMSize: "Standard_D4ds_v6", Count: 2},
@@ -60,7 +61,9 @@ func TestValidate(t *testing.T) {
 		"infra.pools.cpu.count: must be between min 0 and max 2, got 3":       func(a *Args) { a.Pools[CPUPool] = Pool{VMSize: "Standard_D8ds_v6", Max: 2, Count: 3} },
 		"infra.storage.accountPrefix: \"My-Data\" is no name":                 func(a *Args) { a.Storage.AccountPrefix = "My-Data" },
 		"infra.storage.container: \"a--b\" is no name":                        func(a *Args) { a.Storage.Container = "a--b" },
-		"infra.storage.sku: must be one of":                                   func(a *Args) { a.Storage.SKU = "cheap" },
+		"infra.storage.sku: must be one of":                                   func(a *Args) { a.Storage.SKU = "Premium_LRS" },
+		"infra.cluster.system.zones[0]: must be one of 1, 2, 3, got \"a\"":    func(a *Args) { a.Cluster.System.Zones = Zones{"a"} },
+		"infra.pools.cpu.zones[1]: repeats zone 2":                            func(a *Args) { a.Pools[CPUPool] = Pool{VMSize: "Standard_D8ds_v6", Max: 1, Zones: Zones{"2", "2"}} },
 		"infra.operators.kuberay.mode: must be one of install, preinstalled":  func(a *Args) { a.Operators.KubeRay.Mode = "none" },
 		"infra.operators.kueue.frameworks[0]: must be one of batch/job":       func(a *Args) { a.Operators.Kueue.Frameworks = []string{"pod"} },
 		"infra.operators.kueue.waitForPodsReady: must be at least 1m":         func(a *Args) { a.Operators.Kueue.WaitForPodsReady.Duration = 0 },
@@ -91,6 +94,25 @@ func TestPoolsBelongToTheAutoscaler(t *testing.T) {
 	}
 	if pool.Inputs["agentPoolName"].StringValue() != CPUPool || !pool.Inputs["enableAutoScaling"].BoolValue() {
 		t.Errorf("inputs %v", pool.Inputs)
+	}
+}
+
+func TestZones(t *testing.T) {
+	r := run(t, valid())
+	system := func(r stacktest.Recording) resource.PropertyMap {
+		return r.One(t, ":ManagedCluster").Inputs["agentPoolProfiles"].ArrayValue()[0].ObjectValue()
+	}
+	if system(r).HasValue("availabilityZones") || r.One(t, ":AgentPool").Inputs.HasValue("availabilityZones") {
+		t.Error("without zones, none are asked for")
+	}
+	args := valid()
+	args.Cluster.System.Zones = Zones{"3", "1"}
+	args.Pools[CPUPool] = Pool{VMSize: "Standard_D8ds_v6", Max: 2, Zones: Zones{"2", "1", "3"}}
+	r = run(t, args)
+	for want, got := range map[string]resource.PropertyMap{"[1 3]": system(r), "[1 2 3]": r.One(t, ":AgentPool").Inputs} {
+		if zones := fmt.Sprint(got["availabilityZones"].Mappable()); zones != want {
+			t.Errorf("zones %s, want %s", zones, want)
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ func (c *Infra) poolArgs(name string, p Pool) *containerservice.AgentPoolArgs {
 		Type:              pulumi.String(containerservice.AgentPoolTypeVirtualMachineScaleSets),
 		OsType:            pulumi.String(containerservice.OSTypeLinux),
 		VmSize:            pulumi.String(p.VMSize),
+		AvailabilityZones: p.Zones.input(),
 		MaxPods:           pulumi.Int(sku.MaxPods),
 		EnableAutoScaling: pulumi.Bool(true),
 		MinCount:          pulumi.Int(p.Min),

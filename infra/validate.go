@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"ray-on-aks/infra/sku"
-
-	"k8s.io/apimachinery/pkg/util/validation"
+	"ray-on-aks/internal/strict"
 )
 
 // CPUPool is the pool that is always there: heads, submitters and CPU workloads run on it.
@@ -49,8 +48,8 @@ func (a Args) validateAzure() error {
 		ruleManagedCluster.check("infra.name", a.clusterName()),
 		ruleDNSPrefix.check("infra.name", a.Name),
 		ruleIdentity.check("infra.name", a.identityName()),
-		checkLabel("infra.namespace", a.Namespace),
-		checkLabel("infra.serviceAccount", a.ServiceAccount),
+		strict.CheckLabel("infra.namespace", a.Namespace),
+		strict.CheckLabel("infra.serviceAccount", a.ServiceAccount),
 		ruleCredential.check("infra.serviceAccount", credentialName(a.Namespace, a.ServiceAccount)),
 	)
 	return errors.Join(errs...)
@@ -78,6 +77,7 @@ func (c Cluster) validate(path string) error {
 	if c.System.Count < 1 {
 		errs = append(errs, fmt.Errorf("%s.system.count: must be at least 1, got %d", path, c.System.Count))
 	}
+	errs = append(errs, c.System.Zones.validate(path+".system.zones"))
 	return errors.Join(errs...)
 }
 
@@ -97,7 +97,7 @@ func (p Pools) validate(path string) error {
 }
 
 func (p Pool) validate(path string) error {
-	errs := []error{checkSize(path+".vmSize", p.VMSize)}
+	errs := []error{checkSize(path+".vmSize", p.VMSize), p.Zones.validate(path + ".zones")}
 	// A size with GPUs needs a taint, a device plugin and a flavor of its own, none of which this release makes.
 	if s, err := p.SKU(); err == nil && s.GPUs > 0 {
 		errs = append(errs, fmt.Errorf("%s.vmSize: %s has GPUs, and GPU pools are not supported yet", path, s.Name))
@@ -118,7 +118,8 @@ func (s Storage) validate(path string) error {
 	return errors.Join(
 		ruleAccountPrefix.check(path+".accountPrefix", s.AccountPrefix),
 		ruleContainer.check(path+".container", s.Container),
-		oneOf(path+".sku", s.SKU, "Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_GZRS", "Premium_LRS", "Premium_ZRS"),
+		// No premium SKU: with the kind StorageV2 it is for page blobs alone, and has no access tier.
+		oneOf(path+".sku", s.SKU, "Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_GZRS"),
 	)
 }
 
@@ -145,13 +146,6 @@ func (o Operators) validate(path string) error {
 func checkSize(path, name string) error {
 	if _, err := sku.Lookup(name); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-func checkLabel(path, name string) error {
-	if msgs := validation.IsDNS1123Label(name); len(msgs) > 0 {
-		return fmt.Errorf("%s: %q is no Kubernetes name: %s", path, name, strings.Join(msgs, "; "))
 	}
 	return nil
 }

@@ -3,15 +3,15 @@ package queues
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/strict"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Args declares who may use the hardware. It is the stack's `queues` object; the fields without a key are filled in by main.
@@ -53,8 +53,6 @@ type Quota struct {
 type Pool struct {
 	// Name is the pool's name; the flavor's too.
 	Name string
-	// Taints are the pool's taints.
-	Taints []corev1.Taint
 	// Nodes is the pool's maximum size.
 	Nodes int
 	// Node is what workloads can have of one node.
@@ -101,7 +99,7 @@ func (a Args) Validate() error {
 	if a.Shape != ShapeSingle {
 		errs = append(errs, fmt.Errorf("queues.shape: must be %s, got %q", ShapeSingle, a.Shape))
 	}
-	errs = append(errs, checkName("queues.clusterQueue", a.ClusterQueue), checkName("queues.localQueue", a.LocalQueue))
+	errs = append(errs, strict.CheckLabel("queues.clusterQueue", a.ClusterQueue), strict.CheckLabel("queues.localQueue", a.LocalQueue))
 	if a.LocalQueue == "default" {
 		errs = append(errs, errors.New("queues.localQueue: must not be default: Kueue would put every unlabelled Ray object of the namespace into it"))
 	}
@@ -109,11 +107,11 @@ func (a Args) Validate() error {
 	for _, p := range a.Pools {
 		known[p.Name] = p
 	}
-	for _, name := range sortedKeys(a.Quota) {
+	for _, name := range slices.Sorted(maps.Keys(a.Quota)) {
 		path := "queues.quota." + name
 		pool, ok := known[name]
 		if !ok {
-			errs = append(errs, fmt.Errorf("%s: there is no pool of that name, only %s", path, strings.Join(sortedKeys(known), ", ")))
+			errs = append(errs, fmt.Errorf("%s: there is no pool of that name, only %s", path, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
 			continue
 		}
 		errs = append(errs, a.validateQuota(path, pool))
@@ -132,20 +130,4 @@ func (a Args) validateQuota(path string, p Pool) error {
 		errs = append(errs, fmt.Errorf("%s: must not be negative", path))
 	}
 	return errors.Join(errs...)
-}
-
-func checkName(path, name string) error {
-	if msgs := validation.IsDNS1123Label(name); len(msgs) > 0 {
-		return fmt.Errorf("%s: %q is no Kubernetes name: %s", path, name, strings.Join(msgs, "; "))
-	}
-	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

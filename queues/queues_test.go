@@ -8,17 +8,13 @@ import (
 	"ray-on-aks/internal/crd"
 	"ray-on-aks/internal/stacktest"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 )
 
 var (
 	cpuPool = Pool{Name: "cpu", Nodes: 2, Node: sku.Resources{MilliCPU: 7320, MemoryMiB: 29610}}
-	gpuPool = Pool{
-		Name: "a100", Nodes: 1, Node: sku.Resources{MilliCPU: 90000, MemoryMiB: 800 << 10, GPUs: 4},
-		Taints: []corev1.Taint{{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule}},
-	}
+	gpuPool = Pool{Name: "a100", Nodes: 1, Node: sku.Resources{MilliCPU: 90000, MemoryMiB: 800 << 10, GPUs: 4}}
 )
 
 func args(pools ...Pool) Args {

@@ -47,8 +47,6 @@ type Flavor struct {
 	Node sku.Resources
 	// Quota is what the queue may hand out in all.
 	Quota sku.Resources
-	// Tainted says that only pods which ask for GPUs tolerate the nodes.
-	Tainted bool
 }
 
 // resolved returns w with the stack's defaults filled in.

@@ -30,7 +30,6 @@ func smoke() Workload {
 	w := defaults()
 	w.Workers = 2
 	w.Script = "smoke.py"
-	w.Env = map[string]string{"SMOKE_TASKS": "32", "SMOKE_TIMEOUT_SECONDS": "300"}
 	w.ActiveDeadline = metav1.Duration{Duration: 90 * time.Minute}
 	return w
 }

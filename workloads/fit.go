@@ -53,9 +53,6 @@ func (a Args) validateFit(path string, w Workload) error {
 func (q Queue) place(set podSet, used map[string]sku.Resources) error {
 	var why []error
 	for _, f := range q.Flavors {
-		if f.Tainted && set.each.GPUs == 0 {
-			continue
-		}
 		if over := set.each.Exceeds(f.Node); len(over) > 0 {
 			why = append(why, fmt.Errorf("one pod exceeds a node of pool %s: %s", f.Name, strings.Join(over, ", ")))
 			continue
@@ -69,7 +66,7 @@ func (q Queue) place(set podSet, used map[string]sku.Resources) error {
 		return nil
 	}
 	if len(why) == 0 {
-		return errors.New("no pool behind the queue takes pods of this kind")
+		return errors.New("there is no pool behind the queue")
 	}
 	return errors.Join(why...)
 }

@@ -1,7 +1,9 @@
 package workloads
 
 import (
+	"maps"
 	"path"
+	"slices"
 
 	"ray-on-aks/internal/aks"
 	"ray-on-aks/internal/crd"
@@ -29,9 +31,6 @@ func (a Args) rayJob(run Run, w Workload) crd.Object {
 		aks.LabelName:      run.Workload,
 		aks.LabelManagedBy: aks.ManagedBy,
 		labelRunID:         run.ID,
-	}
-	if w.Priority != "" {
-		labels[aks.LabelPriority] = w.Priority
 	}
 	return crd.Object{
 		GVK:  rayv1.GroupVersion.WithKind("RayJob"),
@@ -141,7 +140,7 @@ func environment(run Run, w Workload) []corev1.EnvVar {
 		{Name: "RUN_NAME", Value: run.Name},
 		{Name: "RUN_WORKERS", Value: itoa(w.Workers)},
 	}
-	for _, name := range sortedKeys(w.Env) {
+	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		env = append(env, corev1.EnvVar{Name: name, Value: w.Env[name]})
 	}
 	return env

@@ -21,8 +21,8 @@ const maxBaseName = maxName - hashLength - 1
 var notIdentity = []string{"enabled", "keep"}
 
 // notResult are the fields that may differ between runs that compute the same thing, beside notIdentity. Checkpoints and outputs of such
-// runs lie in the same place, so that a run with a higher priority or more memory goes on where the last one stopped.
-var notResult = []string{"queue", "priority", "retries", "activeDeadline", "preRunningDeadline", "worker", "head"}
+// runs lie in the same place, so that a run with a longer deadline or more memory goes on where the last one stopped.
+var notResult = []string{"queue", "retries", "activeDeadline", "preRunningDeadline", "worker", "head"}
 
 // Run is one run of a workload. All of it is derived from plain values, so it is known at preview of an empty stack.
 type Run struct {

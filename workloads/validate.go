@@ -71,7 +71,7 @@ func (w Workload) validate(path string) error {
 	}
 	errs = append(errs, w.Worker.validate(path+".worker"), w.Head.validate(path+".head"))
 	errs = append(errs, checkSeconds(path+".activeDeadline", w.ActiveDeadline.Duration), checkSeconds(path+".preRunningDeadline", w.PreRunningDeadline.Duration))
-	for _, name := range sortedKeys(w.Env) {
+	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		if msgs := validation.IsEnvVarName(name); len(msgs) > 0 {
 			add(".env.%s: is no name for a variable: %s", name, strings.Join(msgs, "; "))
 		}
@@ -131,5 +131,3 @@ func (a Args) validateRendered(path, name string, w Workload) error {
 }
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

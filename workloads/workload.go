@@ -25,8 +25,6 @@ type Workload struct {
 	Kind Kind `json:"kind"`
 	// Queue is the LocalQueue that it waits in. Default: the stack's queue.
 	Queue string `json:"queue"`
-	// Priority is a WorkloadPriorityClass; empty means Kueue's default priority.
-	Priority string `json:"priority"`
 	// Image is what every pod runs. Default: the pinned Ray image.
 	Image string `json:"image"`
 	// Workers is the number of worker pods. Default: 1.
@@ -43,9 +41,11 @@ type Workload struct {
 	Env map[string]string `json:"env"`
 	// Retries is how often a failed run is repeated. Default: 0.
 	Retries int32 `json:"retries"`
-	// ActiveDeadline ends the run, from its admission on, retries included. Default: 1h.
+	// ActiveDeadline ends the run when one attempt has lasted so long; no retry follows. KubeRay counts anew at each retry and each
+	// admission, so a run with retries, or one that was preempted, may last longer in all. Default: 1h.
 	ActiveDeadline metav1.Duration `json:"activeDeadline"`
-	// PreRunningDeadline ends a run whose pods do not come up. Default: 45m, longer than Kueue waits before it requeues.
+	// PreRunningDeadline ends an attempt whose pods do not come up, counted in the same way; a retry may follow. Default: 45m, longer
+	// than Kueue waits before it requeues.
 	PreRunningDeadline metav1.Duration `json:"preRunningDeadline"`
 	// Generation is raised to run the same thing once more.
 	Generation int `json:"generation"`

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func enabled(change func(*Workload)) Jobs {
 func unchanged(*Workload) {}
 
 func TestGoldenRayJob(t *testing.T) {
-	a := stack(enabled(unchanged))
+	a := stack(enabled(func(w *Workload) { w.Env = map[string]string{"SMOKE_TIMEOUT_SECONDS": "300", "SMOKE_TASKS": "32"} }))
 	run := Run{Workload: "smoke", Name: "smoke-0123abcd", ID: "smoke-4567cdef", ScriptsName: "smoke-scripts-89abef01"}
 	object := a.rayJob(run, a.resolved(a.Jobs["smoke"]))
 	spec, err := crd.Fields(object.Spec)
@@ -114,6 +115,20 @@ func TestANewRunIsACreate(t *testing.T) {
 	}
 	if first.One(t, ":ConfigMap").Name != second.One(t, ":ConfigMap").Name {
 		t.Error("the same scripts got another name")
+	}
+}
+
+func TestAStackAddsToTheCatalog(t *testing.T) {
+	catalog := Jobs{"job": {Workers: 2, Env: map[string]string{"A": "1", "B": "2"}}}
+	jobs := catalog
+	if err := json.Unmarshal([]byte(`{"job": {"env": {"B": "3"}}}`), &jobs); err != nil {
+		t.Fatal(err)
+	}
+	if w := jobs["job"]; w.Workers != 2 || w.Env["A"] != "1" || w.Env["B"] != "3" {
+		t.Errorf("the entry lost its defaults: %+v", w)
+	}
+	if catalog["job"].Env["B"] != "2" {
+		t.Error("one stack's values reached the catalog")
 	}
 }
 

@@ -21,8 +21,6 @@ const (
 
 	// LabelQueue on a job names the LocalQueue that it waits in.
 	LabelQueue = "kueue.x-k8s.io/queue-name"
-	// LabelPriority on a job names its WorkloadPriorityClass.
-	LabelPriority = "kueue.x-k8s.io/priority-class"
 
 	// LabelName, LabelManagedBy and LabelNamespace are Kubernetes' own well-known labels.
 	LabelName      = "app.kubernetes.io/name"

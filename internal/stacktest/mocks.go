@@ -2,6 +2,7 @@ package stacktest
 
 import (
 	"encoding/base64"
+	"fmt"
 	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -81,7 +82,7 @@ func computed(token string, in resource.PropertyMap) resource.PropertyMap {
 // Call answers the one function that the program invokes.
 func (m *mocks) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	if args.Token != "azure-native:containerservice/v20240901:listManagedClusterUserCredentials" {
-		return resource.PropertyMap{}, nil
+		return nil, fmt.Errorf("the recorder does not know the function %s", args.Token)
 	}
 	return resource.PropertyMap{"kubeconfigs": resource.NewProperty([]resource.PropertyValue{
 		resource.NewProperty(resource.PropertyMap{

@@ -4,6 +4,7 @@
 package stacktest
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -56,20 +57,24 @@ type Recording struct {
 // Run runs program and fails the test if it fails.
 func Run(t *testing.T, program pulumi.RunFunc, o Options) Recording {
 	t.Helper()
-	recording, err := Try(program, o)
+	recording, err := Try(t, program, o)
 	if err != nil {
 		t.Fatalf("running the program: %v", err)
 	}
 	return recording
 }
 
-// Try runs program and returns its error.
-func Try(program pulumi.RunFunc, o Options) (Recording, error) {
+// Try runs program and returns its error. The configuration goes by the environment, as a language host passes it, so that a program
+// which reads it there runs as it does under an engine.
+func Try(t *testing.T, program pulumi.RunFunc, o Options) (Recording, error) {
+	t.Helper()
+	config, err := json.Marshal(o.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(pulumi.EnvConfig, string(config))
 	m := &mocks{preview: o.Preview}
-	err := pulumi.RunErr(program, pulumi.WithMocks(Project, o.Stack, m), func(i *pulumi.RunInfo) {
-		i.Config = o.Config
-		i.DryRun = o.Preview
-	})
+	err = pulumi.RunErr(program, pulumi.WithMocks(Project, o.Stack, m), func(i *pulumi.RunInfo) { i.DryRun = o.Preview })
 	slices.SortFunc(m.resources, func(a, b Resource) int { return strings.Compare(a.Name, b.Name) })
 	return Recording{Resources: m.resources}, err
 }

@@ -1,5 +1,6 @@
 // Package strict decodes JSON onto Go values and, unlike encoding/json, refuses what the type does not know: each unknown key and each
-// value of the wrong kind is an error with its path, and all of them are reported at once.
+// value of the wrong kind is an error with its path, and all of them are reported at once. Rules that values of several parts keep are
+// here too.
 package strict
 
 import (

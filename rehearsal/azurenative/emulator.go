@@ -3,15 +3,12 @@ package azurenative
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"time"
 
 	"ray-on-aks/rehearsal/cloud"
+	"ray-on-aks/rehearsal/layout"
 	"ray-on-aks/rehearsal/provider"
 )
-
-// EnvDir is the environment variable that names the rehearsal's folder.
-const EnvDir = "REHEARSAL_DIR"
 
 const (
 	defaultSubscription = "00000000-0000-4000-8000-00000000e117"
@@ -21,8 +18,7 @@ const (
 
 // Options are what an emulator needs from its surroundings.
 type Options struct {
-	// Dir is the rehearsal's folder: it holds cloud.json and, per cluster,
-	// clusters/<name>/kubeconfig.
+	// Dir is the rehearsal's folder, as package layout has it.
 	Dir string
 	// Waiter waits for control planes. Nil: for the supervisor's kubeconfig
 	// files.
@@ -62,7 +58,7 @@ func New(options Options) (*provider.Provider, error) {
 	if options.CredentialHold == 0 {
 		options.CredentialHold = defaultHold
 	}
-	e := &emulator{options: options, store: cloud.Open(filepath.Join(options.Dir, "cloud.json"))}
+	e := &emulator{options: options, store: cloud.Open(layout.Dir(options.Dir).Cloud())}
 	kinds := map[string]provider.Kind{}
 	for token, spec := range specs {
 		kinds[token] = e.kind(token, spec, table)
@@ -77,7 +73,7 @@ func New(options Options) (*provider.Provider, error) {
 // in a rehearsal.
 func (e *emulator) configure(given map[string]any) error {
 	if e.options.Dir == "" {
-		return errors.New(EnvDir + " is not set: the emulated cloud belongs to a rehearsal; run `make rehearse`")
+		return errors.New(layout.EnvDir + " is not set: the emulated cloud belongs to a rehearsal; run `make rehearse`")
 	}
 	e.config = config{subscription: defaultSubscription, tenant: defaultTenant, location: text(given, "location")}
 	if subscription := text(given, "subscriptionId"); subscription != "" {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -25,7 +24,7 @@ func (e *emulator) functions() map[string]provider.Function {
 }
 
 // credentials answers the kubeconfig of the cluster's real control plane.
-func (e *emulator) credentials(_ context.Context, args map[string]any) (map[string]any, error) {
+func (e *emulator) credentials(ctx context.Context, args map[string]any) (map[string]any, error) {
 	if err := known(args, "format", "resourceGroupName", "resourceName", "serverFqdn"); err != nil {
 		return nil, fmt.Errorf("listing a cluster's credentials: %w", err)
 	}
@@ -42,10 +41,11 @@ func (e *emulator) credentials(_ context.Context, args map[string]any) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := os.ReadFile(kubeconfigPath(e.options.Dir, lastSegment(id)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the control plane of cluster %s is not running: run `make rehearse`", lastSegment(id))
+	// After a restart of the supervisor the control plane is a moment away.
+	if err := e.options.Waiter.Ready(ctx, lastSegment(id)); err != nil {
+		return nil, err
 	}
+	kubeconfig, err := os.ReadFile(kubeconfigPath(e.options.Dir, lastSegment(id)))
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of cluster %s: %w", lastSegment(id), err)
 	}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
+
+	"ray-on-aks/rehearsal/layout"
 )
 
 // ClusterWaiter waits for the control plane of a cluster, by the cluster's
@@ -33,7 +34,7 @@ type kubeconfigWaiter struct {
 }
 
 func kubeconfigPath(dir, cluster string) string {
-	return filepath.Join(dir, "clusters", cluster, "kubeconfig")
+	return layout.Dir(dir).ClusterKubeconfig(cluster)
 }
 
 // Ready waits for the kubeconfig to appear.

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,42 +13,46 @@ import (
 	"ray-on-aks/rehearsal/process"
 )
 
-// TestACrashOfTheSupervisor kills it without warning, twice: the cluster comes
-// back as it was, and what is left of the second crash can be cleaned.
-func TestACrashOfTheSupervisor(t *testing.T) {
+// TestCrashes kills the supervisor without warning, and then the rehearsal in
+// the middle of an update: the cluster comes back as it was, and what is left
+// of the second crash can be cleaned.
+func TestCrashes(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, "e2e-crash")
-	e.supervise()
-	e.outcome(600)
-	e.pulumi("up", "--yes", "--skip-preview")
+	e.outcome(1)
+	e.rehearseUp()
 	run := e.onlyRun()
 	before, err := e.job(run)
 	must(t, err)
 
 	e.killSupervisor()
-	e.supervise()
-	e.eventually(time.Minute, func() error {
-		after, err := e.job(run)
-		if err != nil {
-			return err
-		}
-		if after.RayJob.UID != before.RayJob.UID {
-			return fmt.Errorf("%s is another object than before the crash", run)
-		}
-		return nil
-	})
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		t.Errorf("up after the crash: %v", err)
+	// All that a user does after a crash is to run the same command again.
+	if out := e.rehearseUp(); !strings.Contains(out, "26 unchanged") {
+		t.Errorf("the rehearsal after the crash changed something:\n%s", out)
+	}
+	after, err := e.job(run)
+	must(t, err)
+	if after.RayJob.UID != before.RayJob.UID {
+		t.Errorf("%s is another object than before the crash", run)
 	}
 
-	e.killSupervisor()
+	e.killMidUpdate()
 	out := e.command(string(e.dir), "down")
-	if left := cmdlines(string(e.dir)); len(left) > 0 {
+	if left := processes(e.dir); len(left) > 0 {
 		t.Errorf("left after down: %s\n%s", strings.Join(left, "\n"), out)
 	}
 	if _, err := os.Stat(string(e.dir)); !os.IsNotExist(err) {
 		t.Errorf("down left the folder %s: %v", e.dir, err)
 	}
+}
+
+// rehearseUp runs what `make rehearse` runs and answers its output.
+func (e *env) rehearseUp() string {
+	e.Helper()
+	start := time.Now()
+	out := e.command(string(e.dir), "up")
+	e.Logf("rehearse up: %.1f s", time.Since(start).Seconds())
+	return out
 }
 
 // killSupervisor kills the supervisor and waits until the kernel has ended all
@@ -59,9 +65,31 @@ func (e *env) killSupervisor() {
 	}
 	must(e.T, syscall.Kill(pid, syscall.SIGKILL))
 	e.eventually(20*time.Second, func() error {
-		if left := cmdlines(string(e.dir)); len(left) > 0 {
+		if left := processes(e.dir); len(left) > 0 {
 			return fmt.Errorf("still running after the supervisor's death: %s", strings.Join(left, "\n"))
 		}
 		return nil
 	})
+}
+
+// killMidUpdate starts the same command again and kills it, not the engine that
+// it started, while the engine works.
+func (e *env) killMidUpdate() {
+	e.Helper()
+	var out bytes.Buffer
+	cmd := exec.Command(e.rehearse, "-root", e.root, "-dir", string(e.dir), "up")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	must(e.T, cmd.Start())
+	e.eventually(time.Minute, func() error {
+		for _, line := range processes(e.dir) {
+			if strings.Contains(line, "pulumi up") {
+				return nil
+			}
+		}
+		return errNotYet
+	})
+	must(e.T, cmd.Process.Kill())
+	if err := cmd.Wait(); err == nil {
+		e.Fatalf("the rehearsal ended before it could be killed:\n%s", out.String())
+	}
 }

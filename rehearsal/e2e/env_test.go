@@ -111,13 +111,11 @@ func (e *env) supervise() {
 // try runs a pulumi command on the stack and answers its output.
 func (e *env) try(args ...string) (string, error) {
 	var out bytes.Buffer
-	cmd := e.engine.StackCommand(e.Context(), args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
 	start := time.Now()
-	err := cmd.Run()
+	err := e.engine.Run(e.Context(), &out, args...)
 	e.Logf("pulumi %s: %.1f s", args[0], time.Since(start).Seconds())
 	if err != nil {
-		err = fmt.Errorf("pulumi %s: %w\n%s", strings.Join(args, " "), err, out.String())
+		err = fmt.Errorf("%w\n%s", err, out.String())
 	}
 	return out.String(), err
 }
@@ -127,18 +125,6 @@ func (e *env) pulumi(args ...string) string {
 	out, err := e.try(args...)
 	must(e.T, err)
 	return out
-}
-
-// noChanges asserts that `up`, and then refresh and `up`, change nothing.
-func (e *env) noChanges(when string) {
-	e.Helper()
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		e.Errorf("up while the job is %s: %v", when, err)
-	}
-	e.pulumi("refresh", "--yes", "--skip-preview")
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		e.Errorf("refresh and up while the job is %s: %v", when, err)
-	}
 }
 
 var changeLine = regexp.MustCompile(`(?m)^\s+[-+~]+\s*(\d+) (created|updated|deleted|replaced|to create|to delete|to update|to replace)`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,24 +94,21 @@ func (r *Resolver) service(host string) *corev1.Service {
 // endpoint picks a ready pod behind the Service's port. A headless Service has
 // no port mapping: there the port is the pod's.
 func (r *Resolver) endpoint(service *corev1.Service, port int32) (*corev1.Pod, int32, error) {
-	portName, known := "", false
-	for _, p := range service.Spec.Ports {
-		if p.Port == port {
-			portName, known = p.Name, true
-		}
-	}
-	if !known && service.Spec.ClusterIP != corev1.ClusterIPNone {
+	headless := service.Spec.ClusterIP == corev1.ClusterIPNone
+	i := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port })
+	if i < 0 && !headless {
 		return nil, 0, fmt.Errorf("has no port %d", port)
 	}
 	for _, slice := range r.slices.List() {
 		if slice.Namespace != service.Namespace || slice.Labels[discoveryv1.LabelServiceName] != service.Name {
 			continue
 		}
-		target := port
-		for _, p := range slice.Ports {
-			if known && p.Name != nil && *p.Name == portName && p.Port != nil {
-				target = *p.Port
-			}
+		target, mapped := port, headless
+		if !headless {
+			target, mapped = targetPort(slice, service.Spec.Ports[i].Name)
+		}
+		if !mapped {
+			continue // its pods do not have the port
 		}
 		for _, e := range slice.Endpoints {
 			if pod := r.readyPod(slice.Namespace, e); pod != nil {
@@ -119,6 +117,17 @@ func (r *Resolver) endpoint(service *corev1.Service, port int32) (*corev1.Pod, i
 		}
 	}
 	return nil, 0, errors.New("no ready endpoint")
+}
+
+// targetPort answers the port of the slice's pods that a Service's port of that
+// name leads to.
+func targetPort(slice *discoveryv1.EndpointSlice, name string) (int32, bool) {
+	for _, p := range slice.Ports {
+		if p.Name != nil && *p.Name == name && p.Port != nil {
+			return *p.Port, true
+		}
+	}
+	return 0, false
 }
 
 func (r *Resolver) readyPod(namespace string, e discoveryv1.Endpoint) *corev1.Pod {

@@ -4,8 +4,10 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -19,12 +21,13 @@ import (
 
 	"ray-on-aks/rehearsal/langhost"
 	"ray-on-aks/rehearsal/layout"
+	"ray-on-aks/rehearsal/process"
 	"ray-on-aks/rehearsal/toolchain"
 )
 
 const (
 	// passphrase encrypts nothing that is secret: the secrets of a rehearsal
-	// end with it. It is fixed so that the stack file's salt can be committed.
+	// end with it.
 	passphrase = "rehearsal"
 	// chart is where the rehearsal's stack file looks for Kueue's chart,
 	// relative to the project.
@@ -52,8 +55,6 @@ type Engine struct {
 	Dir layout.Dir
 	// Stack is the stack's name.
 	Stack string
-	// Out and Err take the command's output where it is not returned.
-	Out, Err io.Writer
 
 	pulumi string
 }
@@ -65,7 +66,7 @@ func New(ctx context.Context, root, bin string, dir layout.Dir, tools *toolchain
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{Root: root, Dir: dir, Stack: stack, Out: os.Stdout, Err: os.Stderr}
+	e := &Engine{Root: root, Dir: dir, Stack: stack}
 	for _, p := range plugins {
 		name := "pulumi-resource-" + p.name
 		from := filepath.Join(bin, name)
@@ -106,21 +107,29 @@ func (e *Engine) Env() map[string]string {
 		"PULUMI_CONFIG_PASSPHRASE":                    passphrase,
 		"PULUMI_SKIP_UPDATE_CHECK":                    "true",
 		"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-		"PULUMI_STACK":                                "",
-		"PULUMI_ACCESS_TOKEN":                         "",
-		"CGO_ENABLED":                                 "0",
-		"GOFLAGS":                                     "-trimpath -buildvcs=false",
-		langhost.BuildDirEnv:                          filepath.Join(e.Root, programs),
-		layout.EnvDir:                                 string(e.Dir),
+		// A provider or language host on the user's PATH would be preferred to
+		// the rehearsal's, whatever its version.
+		"PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
+		"PULUMI_STACK":                  "",
+		"PULUMI_ACCESS_TOKEN":           "",
+		"CGO_ENABLED":                   "0",
+		"GOFLAGS":                       "-trimpath -buildvcs=false",
+		langhost.BuildDirEnv:            filepath.Join(e.Root, programs),
+		layout.EnvDir:                   string(e.Dir),
 		// Nothing of the user's cloud or cluster may shine through.
 		"KUBECONFIG": "/dev/null",
 	}
 }
 
-// hidden are the variables of a user's Azure login and proxies, by prefix.
-var hidden = []string{"ARM_", "AZURE_", "HTTP_PROXY=", "HTTPS_PROXY=", "http_proxy=", "https_proxy="}
+// hidden are the variables of a user's Azure login, of settings for the engine
+// and of settings for the Kubernetes provider, by prefix.
+var hidden = []string{"ARM_", "AZURE_", "PULUMI_OPTION_", "PULUMI_K8S_"}
 
-func (e *Engine) environ() []string {
+// proxies are hidden from the engine and its plugins, which have nobody to talk
+// to but this machine; the build of the program may need them.
+var proxies = []string{"HTTP_PROXY=", "HTTPS_PROXY=", "http_proxy=", "https_proxy="}
+
+func (e *Engine) environ(hidden ...string) []string {
 	own := e.Env()
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -133,20 +142,36 @@ func (e *Engine) environ() []string {
 	return env
 }
 
-// Command answers a pulumi command that is ready to run in the project.
-func (e *Engine) Command(ctx context.Context, args ...string) *exec.Cmd {
+// command answers a pulumi command that is ready to start in the folder.
+func (e *Engine) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, e.pulumi, append(args, "--non-interactive")...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = e.Root, e.environ(), e.Out, e.Err
-	// An interrupt lets the engine write its state.
+	cmd.Dir, cmd.Env = dir, e.environ(slices.Concat(hidden, proxies)...)
+	// A group of its own: the terminal's interrupt must not reach the engine
+	// beside ours, since it takes a second one as the order to drop everything.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 30 * time.Second
 	return cmd
 }
 
+// run runs a command and keeps a record of it meanwhile, by which the
+// rehearsal can be cleaned if this program is killed.
+func (e *Engine) run(cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	forget, err := process.RecordChild(string(e.Dir), "pulumi", cmd.Process.Pid)
+	if err != nil {
+		return errors.Join(fmt.Errorf("recording the engine's process: %w", err), cmd.Process.Kill(), cmd.Wait())
+	}
+	return errors.Join(cmd.Wait(), forget())
+}
+
 // Build builds the program as the language host will, ahead of the first run.
+// It keeps the user's proxies: modules may have to be downloaded.
 func (e *Engine) Build(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, e.Dir.Join("bin", languageHost), "-build", project)
-	cmd.Dir, cmd.Env = e.Root, e.environ()
+	cmd.Dir, cmd.Env = e.Root, e.environ(hidden...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the program: %w\n%s", err, out)
 	}
@@ -156,30 +181,31 @@ func (e *Engine) Build(ctx context.Context) error {
 // configured are the commands that take the stack's configuration from a file.
 var configured = []string{"up", "preview", "refresh", "destroy", "config", "watch"}
 
-// Run runs a pulumi command on the stack.
-func (e *Engine) Run(ctx context.Context, args ...string) error {
-	if err := e.StackCommand(ctx, args...).Run(); err != nil {
+// Run runs a pulumi command on the stack; its output goes to out.
+func (e *Engine) Run(ctx context.Context, out io.Writer, args ...string) error {
+	cmd := e.stackCommand(ctx, args...)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := e.run(cmd); err != nil {
 		return fmt.Errorf("pulumi %s: %w", strings.Join(args, " "), err)
 	}
 	return nil
 }
 
-// StackCommand answers a pulumi command on the stack that is ready to run.
-func (e *Engine) StackCommand(ctx context.Context, args ...string) *exec.Cmd {
+func (e *Engine) stackCommand(ctx context.Context, args ...string) *exec.Cmd {
 	if len(args) > 0 && slices.Contains(configured, args[0]) {
 		args = append(args, "--config-file", e.Dir.Join("project", e.stackFile()))
 	}
-	return e.Command(ctx, append(args, "--stack", e.Stack)...)
+	return e.command(ctx, e.Root, append(args, "--stack", e.Stack)...)
 }
 
 // Outputs answers the stack's outputs; secrets are masked.
 func (e *Engine) Outputs(ctx context.Context) (map[string]any, error) {
-	cmd := e.StackCommand(ctx, "stack", "output", "--json")
-	cmd.Stdout = nil
-	data, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("reading the stack's outputs: %w", err)
+	var data, problems bytes.Buffer
+	cmd := e.stackCommand(ctx, "stack", "output", "--json")
+	cmd.Stdout, cmd.Stderr = &data, &problems
+	if err := e.run(cmd); err != nil {
+		return nil, fmt.Errorf("reading the stack's outputs: %w\n%s", err, problems.String())
 	}
 	outputs := map[string]any{}
-	return outputs, json.Unmarshal(data, &outputs)
+	return outputs, json.Unmarshal(data.Bytes(), &outputs)
 }

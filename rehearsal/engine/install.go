@@ -1,42 +1,73 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 )
 
-// link makes to the same file as from, a copy where the file systems differ.
+// link makes to the same file as from, or a copy where the file systems differ.
 func link(from, to string) error {
 	a, err := os.Stat(from)
 	if err != nil {
 		return err
 	}
-	if b, err := os.Stat(to); err == nil && os.SameFile(a, b) {
+	b, err := os.Stat(to)
+	if err == nil && (os.SameFile(a, b) || a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	fresh := to + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if os.Link(from, to) == nil {
-		return nil
+	if os.Link(from, fresh) != nil {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(fresh, data, a.Mode().Perm()); err != nil {
+			return err
+		}
+		if err := os.Chtimes(fresh, a.ModTime(), a.ModTime()); err != nil {
+			return err
+		}
 	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, a.Mode().Perm())
+	return os.Rename(fresh, to)
 }
 
 // stageChart copies the chart into the project, since Helm takes a local chart
-// from a folder. An existing copy is made anew: it is small, and its content
-// must be the module's.
+// from a folder. All rehearsals of a checkout share the copy, so one that is
+// right already is left alone.
 func stageChart(from, to string) error {
-	tmp, err := os.MkdirTemp(mkparent(to), ".chart-")
+	parent := filepath.Dir(to)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(parent, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("locking %s: %w", parent, err)
+	}
+	want, err := treeSum(from)
+	if err != nil {
+		return err
+	}
+	if have, err := treeSum(to); err != nil || have == want {
+		return err
+	}
+	tmp, err := os.MkdirTemp(parent, ".chart-")
 	if err != nil {
 		return err
 	}
@@ -51,11 +82,24 @@ func stageChart(from, to string) error {
 	return os.Rename(staged, to)
 }
 
-// mkparent creates the parent folder; a failure shows at the next step.
-func mkparent(path string) string {
-	parent := filepath.Dir(path)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return parent
-	}
-	return parent
+// treeSum hashes the names and contents of all files in a folder; one that is
+// absent has no files.
+func treeSum(dir string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s %d\n", strings.TrimPrefix(path, dir), len(data))
+		h.Write(data)
+		return nil
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
 }

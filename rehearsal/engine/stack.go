@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -14,54 +16,66 @@ import (
 // project's stack file, since the engine writes into the file that it uses;
 // fresh makes the copy anew.
 func (e *Engine) Init(ctx context.Context, fresh bool) error {
-	copied, err := e.copyProject(fresh)
-	if err != nil {
-		return fmt.Errorf("copying the stack file: %w", err)
-	}
-	if !copied {
+	created := e.Dir.Join("project", ".created")
+	if _, err := os.Stat(created); err == nil && !fresh {
 		return nil
 	}
+	if err := e.copyProject(); err != nil {
+		return fmt.Errorf("copying the stack file: %w", err)
+	}
 	for _, args := range [][]string{{"login", "file://" + e.Dir.Join("state")}, {"stack", "select", "--create", e.Stack}} {
-		cmd := e.Command(ctx, args...)
-		cmd.Dir, cmd.Stdout, cmd.Stderr = e.Dir.Join("project"), nil, nil
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("pulumi %s: %w\n%s", args[0], err, out)
+		var out bytes.Buffer
+		cmd := e.command(ctx, e.Dir.Join("project"), args...)
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := e.run(cmd); err != nil {
+			return fmt.Errorf("pulumi %s: %w\n%s", args[0], err, out.String())
 		}
 	}
-	return nil
+	return os.WriteFile(created, nil, 0o600)
 }
 
 func (e *Engine) stackFile() string { return "Pulumi." + e.Stack + ".yaml" }
 
 // copyProject copies the project's and the stack's file; the salt that the
 // engine put into an earlier copy is kept, since the state depends on it.
-func (e *Engine) copyProject(fresh bool) (copied bool, err error) {
+func (e *Engine) copyProject() error {
 	to := e.Dir.Join("project", e.stackFile())
 	old, err := os.ReadFile(to)
-	if err == nil && !fresh {
-		return false, nil
-	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		return err
 	}
 	config, err := os.ReadFile(filepath.Join(e.Root, e.stackFile()))
 	if err != nil {
-		return false, err
+		return err
 	}
-	for line := range strings.Lines(string(old)) {
-		if strings.HasPrefix(line, "encryptionsalt:") {
-			config = append(config, line...)
-		}
-	}
+	config = withSalt(config, old)
 	projectFile, err := os.ReadFile(filepath.Join(e.Root, "Pulumi.yaml"))
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return false, err
+		return err
 	}
 	if err := os.WriteFile(e.Dir.Join("project", "Pulumi.yaml"), projectFile, 0o600); err != nil {
-		return false, err
+		return err
 	}
-	return true, os.WriteFile(to, config, 0o600)
+	// At once or not at all: without the salt the state cannot be read.
+	if err := os.WriteFile(to+".new", config, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(to+".new", to)
+}
+
+// withSalt answers the configuration with the salt of an earlier one, if that
+// has one, in place of its own.
+func withSalt(config, earlier []byte) []byte {
+	isSalt := func(line string) bool { return strings.HasPrefix(line, "encryptionsalt:") }
+	earlierLines := slices.Collect(strings.Lines(string(earlier)))
+	i := slices.IndexFunc(earlierLines, isSalt)
+	if i < 0 {
+		return config
+	}
+	lines := slices.DeleteFunc(slices.Collect(strings.Lines(string(config))), isSalt)
+	text := strings.TrimSuffix(strings.Join(lines, ""), "\n") + "\n"
+	return []byte(text + strings.TrimSuffix(earlierLines[i], "\n") + "\n")
 }

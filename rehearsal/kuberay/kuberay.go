@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"ray-on-aks/internal/aks"
 )
 
 // Namespace is where the operator runs.
@@ -38,7 +40,7 @@ patches:
   patch: |
     - op: add
       path: /spec/template/spec/nodeSelector
-      value: {kubernetes.azure.com/mode: system}
+      value: {` + aks.LabelMode + `: ` + aks.ModeSystem + `}
     - op: add
       path: /spec/template/spec/tolerations
       value: [{key: CriticalAddonsOnly, operator: Exists}]

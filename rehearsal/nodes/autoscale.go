@@ -122,17 +122,16 @@ func (c *Controller) lastIsIdle(p Pool) bool {
 		return pod.Spec.NodeName == node.Name && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 	})
 	if busy {
-		delete(c.emptySince, node.Name)
+		delete(c.empty, p.Name)
 		return false
 	}
-	since, ok := c.emptySince[node.Name]
-	if !ok {
-		c.emptySince[node.Name] = time.Now()
+	// Another node was the last one before: this one may have had pods meanwhile.
+	if c.empty[p.Name].name != node.Name {
+		c.empty[p.Name] = emptyNode{node.Name, time.Now()}
+	}
+	if time.Since(c.empty[p.Name].since) < scaleDownAfter {
 		return false
 	}
-	if time.Since(since) < scaleDownAfter {
-		return false
-	}
-	delete(c.emptySince, node.Name)
+	delete(c.empty, p.Name)
 	return true
 }

@@ -32,13 +32,19 @@ type Controller struct {
 	nodes *livecache.Cache[*corev1.Node]
 	// grown is when a pool last got a node that may not be there yet.
 	grown map[string]time.Time
-	// emptySince is when a node was first seen without pods.
-	emptySince map[string]time.Time
+	// empty is the last node of each pool that was seen without pods.
+	empty map[string]emptyNode
+}
+
+// emptyNode is a node and the time since when it has no pods.
+type emptyNode struct {
+	name  string
+	since time.Time
 }
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	c.grown, c.emptySince = map[string]time.Time{}, map[string]time.Time{}
+	c.grown, c.empty = map[string]time.Time{}, map[string]emptyNode{}
 	var err error
 	if c.pods, err = livecache.Watch(ctx, c.Client, c.Client.CoreV1().Pods(""), &corev1.Pod{}); err != nil {
 		return err

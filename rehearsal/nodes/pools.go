@@ -12,14 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/aks"
 	"ray-on-aks/rehearsal/cloud"
 )
 
 const (
+	// The emulator's type tokens; a test holds them. Importing them would bring
+	// Microsoft's whole SDK along.
 	clusterType = "azure-native:containerservice/v20240901:ManagedCluster"
 	poolType    = "azure-native:containerservice/v20240901:AgentPool"
 
-	labelPool = "kubernetes.azure.com/agentpool"
 	// simulated marks the nodes for KWOK and for a reader of `kubectl get nodes`.
 	simulated = "kwok.x-k8s.io/node"
 )
@@ -128,7 +130,7 @@ func (p Pool) Node(index int) (*corev1.Node, error) {
 			Name:        name,
 			Annotations: map[string]string{simulated: "fake"},
 			Labels: map[string]string{
-				labelPool: p.Name, "agentpool": p.Name,
+				aks.LabelPool: p.Name, "agentpool": p.Name,
 				"kubernetes.azure.com/mode":    strings.ToLower(p.Mode),
 				corev1.LabelHostname:           name,
 				corev1.LabelOSStable:           "linux",
@@ -171,7 +173,7 @@ func (p Pool) Node(index int) (*corev1.Node, error) {
 	}
 	if size.GPUs > 0 {
 		gpus := *resource.NewQuantity(size.GPUs, resource.DecimalSI)
-		node.Status.Capacity["nvidia.com/gpu"], node.Status.Allocatable["nvidia.com/gpu"] = gpus, gpus
+		node.Status.Capacity[aks.ResourceGPU], node.Status.Allocatable[aks.ResourceGPU] = gpus, gpus
 	}
 	return node, nil
 }

@@ -5,7 +5,6 @@ package pods
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -101,7 +100,9 @@ func (k *Kubelet) Dial(_ context.Context, pod *corev1.Pod, port int32) (net.Conn
 
 // Run does the kubelet's work until ctx ends, then stops all processes.
 func (k *Kubelet) Run(ctx context.Context, client kubernetes.Interface) error {
+	k.mu.Lock() // Dial may be called already
 	k.client, k.pods = client, map[types.UID]*running{}
+	k.mu.Unlock()
 	pods, err := livecache.Watch(ctx, client, client.CoreV1().Pods(""), &corev1.Pod{})
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (k *Kubelet) sync(ctx context.Context, pods []*corev1.Pod) {
 
 func (k *Kubelet) newRunning(pod *corev1.Pod, program Program, all []*corev1.Pod) *running {
 	return &running{
-		kubelet: k, program: program, pod: pod, ip: freeIP(pod, all),
+		kubelet: k, program: program, pod: pod, ip: k.freeIP(pod, all),
 		dir:    filepath.Join(k.Dir, string(pod.UID)),
 		socket: filepath.Join(k.Sockets, string(pod.UID)[:13]+".sock"),
 	}
@@ -170,7 +171,7 @@ func (k *Kubelet) newRunning(pod *corev1.Pod, program Program, all []*corev1.Pod
 
 // freeIP keeps a pod's address or finds one in a range that the simulated
 // nodes do not give out.
-func freeIP(pod *corev1.Pod, all []*corev1.Pod) string {
+func (k *Kubelet) freeIP(pod *corev1.Pod, all []*corev1.Pod) string {
 	if pod.Status.PodIP != "" {
 		return pod.Status.PodIP
 	}
@@ -178,6 +179,12 @@ func freeIP(pod *corev1.Pod, all []*corev1.Pod) string {
 	for _, p := range all {
 		taken[p.Status.PodIP] = true
 	}
+	// What was given out may not be in any status yet.
+	k.mu.Lock()
+	for _, r := range k.pods {
+		taken[r.ip] = true
+	}
+	k.mu.Unlock()
 	for n := 1; ; n++ {
 		if ip := fmt.Sprintf("10.245.%d.%d", n/250, 1+n%250); !taken[ip] {
 			return ip
@@ -206,7 +213,7 @@ func (k *Kubelet) remove(ctx context.Context, pod *corev1.Pod, r *running) {
 	k.mu.Lock()
 	delete(k.pods, pod.UID)
 	k.mu.Unlock()
-	if err := errors.Join(os.RemoveAll(filepath.Join(k.Dir, string(pod.UID)))); err != nil {
+	if err := os.RemoveAll(filepath.Join(k.Dir, string(pod.UID))); err != nil {
 		k.Log.Warn("removing a pod's files", "pod", pod.Name, "error", err)
 	}
 }

@@ -34,6 +34,16 @@ func Record(dir, name string) error {
 	return record(filepath.Join(dir, name), os.Getpid())
 }
 
+// RecordChild writes the identity of a child that leads a process group below
+// dir, under name and its pid, and answers how to remove it again.
+func RecordChild(dir, name string, pid int) (forget func() error, err error) {
+	path := filepath.Join(dir, "pids", fmt.Sprintf("%s-%d", name, pid))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return func() error { return os.Remove(path) }, record(path, pid)
+}
+
 // startTime answers the start time of a process in clock ticks since boot,
 // field 22 of /proc/<pid>/stat, and whether it has ended and only waits to be
 // reaped.

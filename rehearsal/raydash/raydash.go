@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	rayversioned "github.com/ray-project/kuberay/ray-operator/pkg/client/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,13 +25,9 @@ import (
 )
 
 const (
-	labelCluster  = "ray.io/cluster"
-	labelNodeType = "ray.io/node-type"
-	dashboardPort = 8265
 	// tokenHeader carries the cluster's token; KubeRay sends it when the
 	// cluster's authOptions ask for tokens.
 	tokenHeader = "X-Ray-Authorization"
-	tokenKey    = "auth_token"
 )
 
 // Heads answers for every simulated Ray head of a cluster.
@@ -58,12 +55,12 @@ func New(outcomes string, log *slog.Logger) *Heads {
 }
 
 // Owns says whether the pod is a Ray head.
-func (h *Heads) Owns(pod *corev1.Pod) bool { return pod.Labels[labelNodeType] == "head" }
+func (h *Heads) Owns(pod *corev1.Pod) bool { return pod.Labels[rayutils.RayNodeTypeLabelKey] == "head" }
 
 // Dial connects to the head's dashboard.
 func (h *Heads) Dial(ctx context.Context, pod *corev1.Pod, port int32) (net.Conn, error) {
-	if port != dashboardPort {
-		return nil, fmt.Errorf("head %s is simulated: only its dashboard's port %d answers", pod.Name, dashboardPort)
+	if port != rayutils.DefaultDashboardPort {
+		return nil, fmt.Errorf("head %s is simulated: only its dashboard's port %d answers", pod.Name, rayutils.DefaultDashboardPort)
 	}
 	here, there := net.Pipe()
 	select {
@@ -141,7 +138,7 @@ func (l listener) Addr() net.Addr { return &net.UnixAddr{Name: "head stand-in", 
 
 // authorized checks the token if the cluster's pods were given one.
 func (h *Heads) authorized(r *http.Request, head *corev1.Pod) (bool, error) {
-	cluster, err := h.ray.RayV1().RayClusters(head.Namespace).Get(r.Context(), head.Labels[labelCluster], metav1.GetOptions{})
+	cluster, err := h.ray.RayV1().RayClusters(head.Namespace).Get(r.Context(), head.Labels[rayutils.RayClusterLabelKey], metav1.GetOptions{})
 	if err != nil {
 		return false, err
 	}
@@ -156,6 +153,6 @@ func (h *Heads) authorized(r *http.Request, head *corev1.Pod) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	want := "Bearer " + string(secret.Data[tokenKey])
+	want := "Bearer " + string(secret.Data[rayutils.RAY_AUTH_TOKEN_SECRET_KEY])
 	return subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(want)) == 1, nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,11 +15,7 @@ import (
 
 // SubmitterContainer is the name of the container by which a submitter pod is
 // known; KubeRay gives it to the one it makes itself, and so does the program.
-const SubmitterContainer = "ray-job-submitter"
-
-// labelJob names the Job of a pod; KubeRay gives the submitter's Job the
-// RayJob's name.
-const labelJob = "job-name"
+const SubmitterContainer = rayutils.SubmitterContainerName
 
 // playSubmitters does what `ray job submit` and `ray job logs --follow` do in
 // the simulated submitter pods: submit once, end with the job.
@@ -34,7 +32,7 @@ func (h *Heads) playSubmitters(ctx context.Context) {
 }
 
 func (h *Heads) playSubmitter(ctx context.Context, pod *corev1.Pod) error {
-	rayJob, err := h.ray.RayV1().RayJobs(pod.Namespace).Get(ctx, pod.Labels[labelJob], metav1.GetOptions{})
+	rayJob, err := h.ray.RayV1().RayJobs(pod.Namespace).Get(ctx, pod.Labels[batchv1.JobNameLabel], metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("finding the RayJob: %w", err)
 	}
@@ -56,14 +54,18 @@ func (h *Heads) submit(head *corev1.Pod, rayJob *rayv1.RayJob) (rayv1.JobStatus,
 	if h.jobs[head.UID] == nil {
 		h.jobs[head.UID] = map[string]*job{}
 	}
+	outcome, err := h.outcome(rayJob.Name)
+	if err != nil {
+		return "", err
+	}
 	j := h.jobs[head.UID][rayJob.Status.JobId]
 	if j == nil {
-		outcome, err := h.outcome(rayJob.Name)
-		if err != nil {
-			return "", err
-		}
-		j = &job{id: rayJob.Status.JobId, entrypoint: rayJob.Spec.Entrypoint, outcome: outcome, submitted: time.Now()}
+		j = &job{id: rayJob.Status.JobId, entrypoint: rayJob.Spec.Entrypoint, submitted: time.Now()}
 		h.jobs[head.UID][j.id] = j
+	}
+	if j.ended.IsZero() {
+		// Read anew each time, so that a test can shorten a job that runs.
+		j.outcome = outcome
 	}
 	return j.status(h.complete(head), time.Now()), nil
 }
@@ -71,7 +73,7 @@ func (h *Heads) submit(head *corev1.Pod, rayJob *rayv1.RayJob) (rayv1.JobStatus,
 // head finds the running head of a Ray cluster.
 func (h *Heads) head(namespace, cluster string) *corev1.Pod {
 	for _, pod := range h.pods.List() {
-		if pod.Namespace == namespace && cluster != "" && pod.Labels[labelCluster] == cluster && h.Owns(pod) &&
+		if pod.Namespace == namespace && cluster != "" && pod.Labels[rayutils.RayClusterLabelKey] == cluster && h.Owns(pod) &&
 			pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
 			return pod
 		}
@@ -82,8 +84,8 @@ func (h *Heads) head(namespace, cluster string) *corev1.Pod {
 // complete says whether every pod of the head's cluster runs.
 func (h *Heads) complete(head *corev1.Pod) bool {
 	for _, pod := range h.pods.List() {
-		if pod.Namespace == head.Namespace && pod.Labels[labelCluster] == head.Labels[labelCluster] &&
-			pod.Labels[labelNodeType] != "" && pod.Status.Phase != corev1.PodRunning {
+		if pod.Namespace == head.Namespace && pod.Labels[rayutils.RayClusterLabelKey] == head.Labels[rayutils.RayClusterLabelKey] &&
+			pod.Labels[rayutils.RayNodeTypeLabelKey] != "" && pod.Status.Phase != corev1.PodRunning {
 			return false
 		}
 	}

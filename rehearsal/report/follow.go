@@ -5,18 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
 
+	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/clientcmd"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"k8s.io/client-go/tools/clientcmd"
+	"ray-on-aks/internal/aks"
 )
 
 // interval is short enough to see every state of a job that lasts seconds.
@@ -93,11 +96,17 @@ func (f *Follower) look(ctx context.Context) error {
 	for _, job := range jobs {
 		f.note(job)
 	}
+	// A run that was replaced will never end.
+	maps.DeleteFunc(f.seen, func(name string, _ *Seen) bool {
+		return !slices.ContainsFunc(jobs, func(j Job) bool { return key(j) == name })
+	})
 	return nil
 }
 
+func key(j Job) string { return j.RayJob.Namespace + "/" + j.RayJob.Name }
+
 func (f *Follower) note(job Job) {
-	name := job.RayJob.Namespace + "/" + job.RayJob.Name
+	name := key(job)
 	s := f.seen[name]
 	if s == nil {
 		s = &Seen{Flavors: map[string]string{}, Placements: map[string][]string{}}
@@ -109,11 +118,9 @@ func (f *Follower) note(job Job) {
 		s.Flavors[set] = flavor
 	}
 	for _, pod := range job.Pods {
-		if pool := pool(pod.Spec.NodeName); pool != "" {
-			kind := podKind(pod)
-			if !slices.Contains(s.Placements[kind], pool) {
-				s.Placements[kind] = append(s.Placements[kind], pool)
-			}
+		pool, kind := job.Pools[pod.Spec.NodeName], podKind(pod)
+		if pool != "" && !slices.Contains(s.Placements[kind], pool) {
+			s.Placements[kind] = append(s.Placements[kind], pool)
 		}
 	}
 	line := job.Queue()
@@ -127,43 +134,49 @@ func (f *Follower) note(job Job) {
 }
 
 func podKind(pod corev1.Pod) string {
-	if kind := pod.Labels["ray.io/node-type"]; kind != "" {
+	if kind := pod.Labels[rayutils.RayNodeTypeLabelKey]; kind != "" {
 		return kind
 	}
 	return "submitter"
 }
 
-// pool reads the pool out of a node's name, aks-<pool>-<hash>-vmss<number>.
-func pool(node string) string {
-	parts := strings.Split(node, "-")
-	if len(parts) < 4 {
-		return node
-	}
-	return parts[1]
-}
-
-// Wait returns when every job that was seen has ended, with what was seen. No
-// job at all is an error once the first look at a cluster succeeded.
-func (f *Follower) Wait(ctx context.Context) ([]Seen, error) {
+// Wait returns what was seen of the named RayJobs once all of them have ended.
+func (f *Follower) Wait(ctx context.Context, names []string) ([]Seen, error) {
 	for {
-		f.mu.Lock()
-		all, list := len(f.seen) > 0, []Seen{}
-		for _, s := range f.seen {
-			all = all && s.Job.Ended()
-			list = append(list, *s)
-		}
-		err := f.err
-		f.mu.Unlock()
-		slices.SortFunc(list, func(a, b Seen) int { return strings.Compare(a.Job.RayJob.Name, b.Job.RayJob.Name) })
-		if all {
+		list, waiting, err := f.named(names)
+		if len(waiting) == 0 {
 			return list, nil
 		}
 		select {
 		case <-ctx.Done():
-			return list, errors.Join(fmt.Errorf("waiting for the jobs to end: %w", ctx.Err()), err)
+			return list, errors.Join(fmt.Errorf("%w; not ended: %s", ctx.Err(), strings.Join(waiting, ", ")), err)
 		case <-time.After(interval):
 		}
 	}
+}
+
+// named answers what was seen of the named jobs, in their order, those that
+// have not ended, and what was wrong with the last look.
+func (f *Follower) named(names []string) (list []Seen, waiting []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range names {
+		state := "not seen"
+		for _, s := range f.seen {
+			if s.Job.RayJob.Name != name {
+				continue
+			}
+			list = append(list, *s)
+			state = s.Job.Queue()
+			if s.Job.Ended() {
+				state = ""
+			}
+		}
+		if state != "" {
+			waiting = append(waiting, name+" ("+state+")")
+		}
+	}
+	return list, waiting, f.err
 }
 
 // PrintSeen writes what was observed as a table.
@@ -180,7 +193,7 @@ func PrintSeen(w io.Writer, seen []Seen) error {
 			state = "admitted, finished"
 		}
 		fmt.Fprintf(table, "%s/%s\t%s\t%s\t%s\t%s\t%s\n", s.Job.RayJob.Namespace, s.Job.RayJob.Name,
-			s.Job.RayJob.Labels[labelQueue], state, pairs(s.Flavors), pairs(placements), s.Job.RayJob.Status.JobStatus)
+			s.Job.RayJob.Labels[aks.LabelQueue], state, pairs(s.Flavors), pairs(placements), s.Job.RayJob.Status.JobStatus)
 	}
 	return table.Flush()
 }

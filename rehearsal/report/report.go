@@ -11,7 +11,9 @@ import (
 	"text/tabwriter"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	rayversioned "github.com/ray-project/kuberay/ray-operator/pkg/client/clientset/versioned"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,9 +21,9 @@ import (
 	"k8s.io/client-go/rest"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	kueueversioned "sigs.k8s.io/kueue/client-go/clientset/versioned"
-)
 
-const labelQueue = "kueue.x-k8s.io/queue-name"
+	"ray-on-aks/internal/aks"
+)
 
 // Job is a RayJob with all that belongs to it.
 type Job struct {
@@ -30,6 +32,8 @@ type Job struct {
 	Workload *kueue.Workload
 	// Pods are those of the job's Ray cluster and its submitter.
 	Pods []corev1.Pod
+	// Pools are the node pools by node.
+	Pools map[string]string
 }
 
 // Reader reads jobs.
@@ -58,21 +62,31 @@ func NewReader(config *rest.Config) (*Reader, error) {
 
 // Jobs reads every RayJob, ordered by namespace and name.
 func (r *Reader) Jobs(ctx context.Context) ([]Job, error) {
-	rayJobs, err := r.Ray.RayV1().RayJobs("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("listing RayJobs: %w", err)
-	}
+	// Workloads first: were a job to end between the two lists, it must not look
+	// as if Kueue had finished a job that has not run.
 	workloads, err := r.Kueue.KueueV1beta2().Workloads("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing Workloads: %w", err)
+	}
+	rayJobs, err := r.Ray.RayV1().RayJobs("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing RayJobs: %w", err)
 	}
 	pods, err := r.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}
+	nodes, err := r.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	pools := map[string]string{}
+	for _, node := range nodes.Items {
+		pools[node.Name] = node.Labels[aks.LabelPool]
+	}
 	jobs := make([]Job, 0, len(rayJobs.Items))
 	for _, rayJob := range rayJobs.Items {
-		job := Job{RayJob: rayJob}
+		job := Job{RayJob: rayJob, Pools: pools}
 		for i, w := range workloads.Items {
 			if owned(w.OwnerReferences, rayJob.ObjectMeta) {
 				job.Workload = &workloads.Items[i]
@@ -100,9 +114,9 @@ func (j Job) owns(pod corev1.Pod) bool {
 	if pod.Namespace != j.RayJob.Namespace {
 		return false
 	}
-	cluster := pod.Labels["ray.io/cluster"]
+	cluster := pod.Labels[rayutils.RayClusterLabelKey]
 	return cluster != "" && cluster == j.RayJob.Status.RayClusterName ||
-		pod.Labels["job-name"] == j.RayJob.Name // the submitter's Job has the RayJob's name
+		pod.Labels[batchv1.JobNameLabel] == j.RayJob.Name // the submitter's Job has the RayJob's name
 }
 
 // Condition says whether a condition of the job's Workload is true.
@@ -119,11 +133,14 @@ func (j Job) Ended() bool {
 	return j.Orphaned()
 }
 
-// Orphaned says that Kueue finished the Workload though the RayJob never ran.
+// Orphaned says that Kueue finished the Workload though the RayJob never ran:
+// it is suspended still, and nobody will start it any more. Its start time says
+// nothing, since KubeRay sets that before it looks whether a job is suspended.
 // It was seen once in thousands of admissions, under heavy load.
 func (j Job) Orphaned() bool {
-	return j.Condition(kueue.WorkloadFinished) && j.RayJob.Status.JobDeploymentStatus != rayv1.JobDeploymentStatusComplete &&
-		j.RayJob.Status.JobDeploymentStatus != rayv1.JobDeploymentStatusFailed && j.RayJob.Status.StartTime == nil
+	return j.Condition(kueue.WorkloadFinished) && j.RayJob.Spec.Suspend &&
+		j.RayJob.Status.JobDeploymentStatus != rayv1.JobDeploymentStatusComplete &&
+		j.RayJob.Status.JobDeploymentStatus != rayv1.JobDeploymentStatusFailed
 }
 
 // Succeeded says that the job ran through the queue and ended well.
@@ -135,7 +152,7 @@ func (j Job) Succeeded() bool {
 // Queue is the state of the job in its queue, in one word or, for a flaw, more.
 func (j Job) Queue() string {
 	switch {
-	case j.RayJob.Labels[labelQueue] == "":
+	case j.RayJob.Labels[aks.LabelQueue] == "":
 		return "no queue"
 	case j.Workload == nil:
 		return "unseen"
@@ -177,7 +194,7 @@ func Print(w io.Writer, jobs []Job) error {
 	fmt.Fprintln(table, "JOB\tQUEUE\tSTATE\tFLAVORS\tRAY\tMESSAGE")
 	for _, j := range jobs {
 		fmt.Fprintf(table, "%s/%s\t%s\t%s\t%s\t%s\t%s\n", j.RayJob.Namespace, j.RayJob.Name,
-			j.RayJob.Labels[labelQueue], j.Queue(), pairs(j.Flavors()), state(j.RayJob), j.message())
+			j.RayJob.Labels[aks.LabelQueue], j.Queue(), pairs(j.Flavors()), state(j.RayJob), j.message())
 	}
 	return table.Flush()
 }

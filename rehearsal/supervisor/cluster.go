@@ -49,7 +49,11 @@ func (s *Supervisor) startCluster(ctx context.Context, id string) (*cluster, err
 	log.Info("starting control plane")
 	p, err := plane.Start(ctx, dir, egressSocket, s.tools)
 	if err != nil {
-		return nil, fmt.Errorf("starting a control plane: %w", err)
+		// A port can be taken between finding and using it: once more, with others.
+		log.Warn("starting a control plane", "error", err)
+		if p, err = plane.Start(ctx, dir, egressSocket, s.tools); err != nil {
+			return nil, fmt.Errorf("starting a control plane: %w", err)
+		}
 	}
 	// The parts outlive the call and end with the cluster.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -88,6 +88,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if err := process.Record(string(s.dir), Record); err != nil {
 		return fmt.Errorf("recording the supervisor: %w", err)
 	}
+	if err := s.tidy(); err != nil {
+		return fmt.Errorf("tidying up after an earlier supervisor: %w", err)
+	}
 	defer s.shutdown()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -165,7 +168,10 @@ func (s *Supervisor) adopt(ctx context.Context, name string) error {
 	if err := os.MkdirAll(s.dir.Cluster(name), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, []byte(c.id+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(file+".new", []byte(c.id+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(file+".new", file); err != nil {
 		return err
 	}
 	clusterCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))

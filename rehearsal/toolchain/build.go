@@ -21,6 +21,9 @@ import (
 // workspace, only the pinned go.mod.
 var buildEnv = []string{"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly -trimpath -buildvcs=false"}
 
+// recipe is raised when the code in this package changes what it builds.
+const recipe = 1
+
 // version reads the tool's version out of its set's go.mod.
 func (t *Toolchain) version(tool Tool) (string, error) {
 	if tool.Version != "" {
@@ -34,7 +37,8 @@ func (t *Toolchain) version(tool Tool) (string, error) {
 	defer f.Close()
 	for scan := bufio.NewScanner(f); scan.Scan(); {
 		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(scan.Text()), "require "))
-		if len(fields) >= 2 && fields[0] == tool.Module {
+		// In a replace block an arrow follows the module.
+		if len(fields) >= 2 && fields[0] == tool.Module && strings.HasPrefix(fields[1], "v") {
 			return fields[1], nil
 		}
 	}
@@ -45,7 +49,7 @@ func (t *Toolchain) version(tool Tool) (string, error) {
 // the linker flags, the compiler and the platform.
 func (t *Toolchain) key(tool Tool, version string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH, tool.Package, tool.ldflags(version))
+	fmt.Fprintln(h, recipe, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv, tool.Package, tool.ldflags(version))
 	set := filepath.Join(t.Sets, tool.Set)
 	err := filepath.WalkDir(set, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -90,10 +94,22 @@ func (t *Toolchain) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
+const buildFolder = ".build-"
+
 // build compiles the tool in a folder of its own and moves the finished binary
-// to path, so that a crash leaves no half-written tool.
+// to path, so that a crash leaves no half-written tool. The caller holds the
+// lock, and so any other build folder is what a crash left.
 func (t *Toolchain) build(ctx context.Context, tool Tool, version, path string) error {
-	dir, err := os.MkdirTemp(t.Cache, ".build-")
+	left, err := filepath.Glob(filepath.Join(t.Cache, buildFolder+"*"))
+	if err != nil {
+		return fmt.Errorf("looking for broken-off builds: %w", err)
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("removing a broken-off build: %w", err)
+		}
+	}
+	dir, err := os.MkdirTemp(t.Cache, buildFolder)
 	if err != nil {
 		return err
 	}
@@ -129,6 +145,9 @@ func goRun(ctx context.Context, dir string, args ...string) error {
 // installed answers the path of a copy on PATH that has exactly the pinned
 // version, or "".
 func installed(ctx context.Context, tool Tool, version string) string {
+	if tool.Plugin != "" {
+		return installedPlugin(tool, version)
+	}
 	if len(tool.VersionArgs) == 0 {
 		return ""
 	}
@@ -138,7 +157,9 @@ func installed(ctx context.Context, tool Tool, version string) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, tool.VersionArgs...).Output()
+	cmd := exec.CommandContext(ctx, path, tool.VersionArgs...)
+	cmd.WaitDelay = time.Second // a child of it may hold the output open
+	out, err := cmd.Output()
 	if err != nil {
 		return ""
 	}
@@ -148,4 +169,18 @@ func installed(ctx context.Context, tool Tool, version string) string {
 		}
 	}
 	return ""
+}
+
+// installedPlugin answers the path of a provider that an installed Pulumi has
+// fetched, or "". Its folder's name carries the version.
+func installedPlugin(tool Tool, version string) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(home, ".pulumi", "plugins", "resource-"+tool.Plugin+"-"+version, tool.Name)
+	if !isExecutable(path) {
+		return ""
+	}
+	return path
 }

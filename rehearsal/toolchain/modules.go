@@ -26,15 +26,16 @@ func (t *Toolchain) Module(ctx context.Context, path string) (dir, version strin
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path)
 	cmd.Dir, cmd.Env = filepath.Join(t.Sets, moduleSets[path]), append(os.Environ(), buildEnv...)
 	out, err := cmd.Output()
-	if err != nil {
-		return "", "", fmt.Errorf("downloading module %s: %w", path, err)
-	}
 	var module struct{ Dir, Version, Error string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		return "", "", fmt.Errorf("reading go's answer for module %s: %w", path, err)
-	}
-	if module.Error != "" {
+	// Where the download fails, the answer says why and the exit code does not.
+	unreadable := json.Unmarshal(out, &module)
+	switch {
+	case unreadable == nil && module.Error != "":
 		return "", "", fmt.Errorf("downloading module %s: %s", path, module.Error)
+	case err != nil:
+		return "", "", fmt.Errorf("downloading module %s: %w", path, err)
+	case unreadable != nil:
+		return "", "", fmt.Errorf("reading go's answer for module %s: %w", path, unreadable)
 	}
 	return module.Dir, module.Version, nil
 }

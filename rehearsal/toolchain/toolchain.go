@@ -34,6 +34,9 @@ type Tool struct {
 	// VersionArgs make an installed copy print its version; empty: never look
 	// for an installed copy.
 	VersionArgs []string
+	// Plugin is the name of a Pulumi provider, which an installed Pulumi keeps
+	// in its own folder.
+	Plugin string
 	// Prepare adds generated files to the build folder before the build.
 	Prepare func(ctx context.Context, dir, version string) error
 }
@@ -57,7 +60,7 @@ func Tools() []Tool {
 			Name: "pulumi-resource-kubernetes", Set: "pulumi-kubernetes", Package: ".",
 			Module: "github.com/pulumi/pulumi-kubernetes/provider/v4", Version: "v" + KubernetesProviderVersion,
 			LDFlags: "-X github.com/pulumi/pulumi-kubernetes/provider/v4/pkg/version.Version=" + KubernetesProviderVersion,
-			Prepare: prepareKubernetesProvider,
+			Prepare: prepareKubernetesProvider, Plugin: "kubernetes",
 		},
 		{
 			Name: "pulumi", Set: "pulumi", Package: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",

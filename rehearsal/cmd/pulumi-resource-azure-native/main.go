@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"ray-on-aks/rehearsal/azurenative"
+	"ray-on-aks/rehearsal/layout"
 	"ray-on-aks/rehearsal/provider"
 )
 
@@ -20,7 +21,7 @@ func main() {
 }
 
 func run() error {
-	emulated, err := azurenative.New(azurenative.Options{Dir: os.Getenv(azurenative.EnvDir)})
+	emulated, err := azurenative.New(azurenative.Options{Dir: os.Getenv(layout.EnvDir)})
 	if err != nil {
 		return err
 	}

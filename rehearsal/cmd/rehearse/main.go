@@ -20,7 +20,7 @@ const usage = `usage: rehearse [-root DIR] [-dir DIR] [-stack NAME] COMMAND
   status      show the jobs of a rehearsal that is up
   down        end the rehearsal and remove all that it made
   pulumi ...  run a pulumi command on the rehearsal, e.g. pulumi preview --diff
-  env         print the environment for kubectl and pulumi, for eval
+  env         print what kubectl needs to reach the cluster, for eval
 `
 
 func main() {
@@ -38,6 +38,8 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A second interrupt ends this program at once.
+	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "rehearse:", err)
 		os.Exit(1)
@@ -77,7 +79,7 @@ func run(ctx context.Context, args []string) error {
 	case "pulumi":
 		return r.pulumi(ctx, rest[1:])
 	case "env":
-		return r.env(ctx)
+		return r.env()
 	}
 	flags.Usage()
 	return fmt.Errorf("unknown command %q", rest[0])

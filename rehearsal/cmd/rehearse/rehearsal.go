@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -52,6 +53,9 @@ func open(root, dir, stack string) (*rehearsal, error) {
 	return r, nil
 }
 
+// errRunning says that the rehearsal has a supervisor.
+var errRunning = errors.New("this rehearsal has a supervisor already")
+
 // lock makes the supervisor the only one of its rehearsal. The kernel lets go
 // of it when the process ends, however it ends.
 func (r *rehearsal) lock() (*os.File, error) {
@@ -60,7 +64,10 @@ func (r *rehearsal) lock() (*os.File, error) {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(errors.New("this rehearsal has a supervisor already"), f.Close())
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = errRunning
+		}
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
@@ -82,8 +89,11 @@ func (r *rehearsal) supervise(ctx context.Context) error {
 // ensureSupervisor starts the supervisor in the background unless it runs.
 func (r *rehearsal) ensureSupervisor() error {
 	lock, err := r.lock()
+	if errors.Is(err, errRunning) {
+		return nil
+	}
 	if err != nil {
-		return nil // it runs
+		return err
 	}
 	if err := lock.Close(); err != nil {
 		return err
@@ -151,22 +161,15 @@ func (r *rehearsal) pulumi(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return e.Run(ctx, args...)
+	return e.Run(ctx, os.Stdout, args...)
 }
 
-// env prints the variables by which pulumi and kubectl reach the rehearsal.
-func (r *rehearsal) env(ctx context.Context) error {
-	e, err := r.engine(ctx, false)
-	if err != nil {
-		return err
+// env prints what kubectl needs to reach the rehearsed cluster.
+func (r *rehearsal) env() error {
+	path := r.clusterKubeconfig()
+	if path == "" {
+		return errNoCluster
 	}
-	vars := e.Env()
-	if kubeconfigs, err := filepath.Glob(r.dir.ClusterKubeconfig("*")); err == nil && len(kubeconfigs) > 0 {
-		vars["KUBECONFIG"] = kubeconfigs[0]
-	}
-	for name, value := range vars {
-		fmt.Printf("export %s=%q\n", name, value)
-	}
-	fmt.Printf("export PATH=%q:\"$PATH\"\n", r.dir.Join("bin"))
+	fmt.Printf("export KUBECONFIG='%s'\n", strings.ReplaceAll(path, "'", `'\''`))
 	return nil
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -55,20 +57,30 @@ func (r *rehearsal) up(ctx context.Context) error {
 	defer cancel()
 	follower := report.NewFollower(r.clusterKubeconfig, os.Stdout)
 	go follower.Run(followed)
-	if err := phase("pulumi up", func() error { return e.Run(ctx, "up", "--yes", "--suppress-progress") }); err != nil {
+	if err := phase("pulumi up", func() error { return e.Run(ctx, os.Stdout, "up", "--yes", "--suppress-progress") }); err != nil {
 		return errors.Join(err, fmt.Errorf("the supervisor's log is %s", r.supervisorLog()))
 	}
-	var seen []report.Seen
-	err = phase("jobs", func() (err error) {
-		waiting, cancel := context.WithTimeout(ctx, jobsDeadline)
-		defer cancel()
-		seen, err = follower.Wait(waiting)
-		return err
-	})
-	if err := errors.Join(r.printOutputs(ctx, e), report.PrintSeen(os.Stdout, seen)); err != nil {
+	outputs, err := e.Outputs(ctx)
+	if err != nil {
 		return err
 	}
+	runs, err := runNames(outputs)
 	if err != nil {
+		return err
+	}
+	var seen []report.Seen
+	waitErr := phase("jobs", func() (err error) {
+		waiting, cancel := context.WithTimeout(ctx, jobsDeadline)
+		defer cancel()
+		seen, err = follower.Wait(waiting, runs)
+		return err
+	})
+	text, err := json.MarshalIndent(outputs, "", "  ")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("outputs: %s\n\n", text)
+	if err := errors.Join(report.PrintSeen(os.Stdout, seen), waitErr); err != nil {
 		return err
 	}
 	for _, s := range seen {
@@ -79,18 +91,25 @@ func (r *rehearsal) up(ctx context.Context) error {
 	return nil
 }
 
-func (r *rehearsal) printOutputs(ctx context.Context, e *engine.Engine) error {
-	outputs, err := e.Outputs(ctx)
-	if err != nil {
-		return err
+// runNames reads the names of the RayJobs out of the stack's outputs.
+func runNames(outputs map[string]any) ([]string, error) {
+	runs, ok := outputs["runs"].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the stack's output runs is %v, not the names of its runs", outputs["runs"])
 	}
-	text, err := json.MarshalIndent(outputs, "", "  ")
-	if err != nil {
-		return err
+	var names []string
+	for _, workload := range slices.Sorted(maps.Keys(runs)) {
+		name, ok := runs[workload].(string)
+		if !ok {
+			return nil, fmt.Errorf("the stack's output runs.%s is %v, not a name", workload, runs[workload])
+		}
+		names = append(names, name)
 	}
-	fmt.Printf("outputs: %s\n\n", text)
-	return nil
+	return names, nil
 }
+
+// errNoCluster says that there is nothing to look at.
+var errNoCluster = errors.New("no cluster is up; run `make rehearse`")
 
 // clusterKubeconfig answers the kubeconfig of the one cluster that is up, or
 // "" while there is none.
@@ -105,7 +124,7 @@ func (r *rehearsal) clusterKubeconfig() string {
 func (r *rehearsal) status(ctx context.Context) error {
 	path := r.clusterKubeconfig()
 	if path == "" {
-		return errors.New("no cluster is up; run `make rehearse`")
+		return errNoCluster
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {

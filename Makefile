@@ -18,8 +18,10 @@ PYLOCK := $(ENTRYPOINTS)/requirements-test.txt
 PYENVS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ray-on-aks/python
 PYENV := $(PYENVS)/$(shell sha256sum $(PYLOCK) | cut -c1-12)
 
-# timed NAME, COMMAND: runs the command and prints its seconds.
-timed = start=$$(date +%s); $(2); echo "== $(1): $$(( $$(date +%s) - start )) s"
+# timed NAME, COMMAND: runs the command and prints its seconds, also if it fails.
+# bash -e alone would not do: it passes over a failure in the middle of a && list.
+timed = start=$$(date +%s); status=0; { $(2); } || status=$$?; \
+	echo "== $(1): $$(( $$(date +%s) - start )) s"; test $$status -eq 0
 
 .PHONY: help
 help: ## list the targets
@@ -30,13 +32,16 @@ rehearse: build ## bring the program up on this machine and run its jobs
 	@$(REHEARSE) up
 
 .PHONY: rehearse-status
-rehearse-status: ## show the jobs of the rehearsal that is up
-	@test -x $(BIN)/rehearse || { echo "no rehearsal is up; run make rehearse"; exit 1; }
+rehearse-status: $(BIN)/rehearse ## show the jobs of the rehearsal that is up
 	@$(REHEARSE) status
 
 .PHONY: rehearse-down
-rehearse-down: ## end the rehearsal and remove all that it made
-	@if test -x $(BIN)/rehearse; then $(REHEARSE) down; else echo "no rehearsal is up"; fi
+rehearse-down: $(BIN)/rehearse ## end the rehearsal and remove all that it made
+	@$(REHEARSE) down
+
+# Only where it is missing: what is there can end what it started.
+$(BIN)/rehearse:
+	@mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ ./cmd/rehearse
 
 .PHONY: toolchain
 toolchain: ## build the third-party tools of the rehearsal, once a version
@@ -47,12 +52,12 @@ build: toolchain ## build the toolchain and the rehearsal's own commands
 	@$(call timed,rehearsal commands,mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ $(COMMANDS))
 
 .PHONY: test
-test: unit python e2e ## run all tests
+test: lint toolchain unit python e2e ## run all tests
 
 .PHONY: unit
-unit: build lint ## run the tests that need no cluster
+unit: ## run the tests that need no cluster
 	@$(call timed,unit tests,go test ./... && cd rehearsal && go test $$(go list ./... | grep -v /e2e))
-	@$(call timed,race detector,cd rehearsal && CGO_ENABLED=1 go test -race ./cloud ./process ./egress)
+	@$(call timed,race detector,cd rehearsal && CGO_ENABLED=1 go test -race ./cloud ./process ./layout)
 
 .PHONY: lint
 lint: ## check format and vet
@@ -60,9 +65,9 @@ lint: ## check format and vet
 
 .PHONY: python-env
 python-env:
-	@test -e $(PYENV)/complete || { $(call timed,Python environment,mkdir -p $(PYENVS) && flock $(PYENVS)/.lock \
+	@test -e $(PYENV)/complete && exit 0; $(call timed,Python environment,mkdir -p $(PYENVS) && flock $(PYENVS)/.lock \
 		sh -c 'test -e $(PYENV)/complete || { python3 -m venv --clear $(PYENV) && \
-		$(PYENV)/bin/python -m pip install -q --require-hashes -r $(PYLOCK) && touch $(PYENV)/complete; }'); }
+		$(PYENV)/bin/python -m pip install -q --require-hashes -r $(PYLOCK) && touch $(PYENV)/complete; }')
 
 .PHONY: python
 python: python-env ## run the tests of the programs that Ray runs, on real Ray

@@ -92,6 +92,10 @@ func DialInbound(socket string, port int32) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A sandbox that is being torn down may accept and never answer.
+	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	if _, err := fmt.Fprintf(conn, "%d\n", port); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -99,5 +103,5 @@ func DialInbound(socket string, port int32) (net.Conn, error) {
 	if err != nil || answer != accepted {
 		return nil, errors.Join(fmt.Errorf("nothing listens at port %d of the pod", port), conn.Close())
 	}
-	return conn, nil
+	return conn, conn.SetReadDeadline(time.Time{})
 }

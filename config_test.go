@@ -153,6 +153,18 @@ func TestMistakesAreNamedAllAtOnce(t *testing.T) {
 			map[string]string{"workloads": `{"jobs": {"smoke": {"priority": "high"}}}`},
 			[]string{"workloads.jobs.smoke.priority: unknown key; known are activeDeadline, "},
 		},
+		"a Kubernetes that the program does not know": {
+			map[string]string{"infra": `{"cluster": {"kubernetesVersion": "1.99"}}`},
+			[]string{`infra.cluster.kubernetesVersion: must be of 1.34, 1.35, 1.36, got "1.99"`},
+		},
+		"a misspelt entry of the catalog": {
+			map[string]string{"workloads": `{"jobs": {"smoek": {"enabled": true}}}`},
+			[]string{"workloads.jobs.smoek: exactly one of script and entrypoint must be set; did you mean smoke?"},
+		},
+		"more than a machine can count": {
+			map[string]string{"workloads": `{"jobs": {"smoke": {"enabled": true, "worker": {"cpus": 9223372036854775807}}}}`},
+			[]string{"workloads.jobs.smoke.worker.cpus: must be between 1m and 1024"},
+		},
 		"deadline below Kueue's": {
 			map[string]string{"workloads": `{"jobs": {"smoke": {"preRunningDeadline": "10m"}}}`},
 			[]string{"workloads.jobs.smoke.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (30m0s)"},

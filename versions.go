@@ -60,11 +60,17 @@ const (
 	chartRepository = "oci://mcr.microsoft.com/aks/ai-runtime/helm"
 )
 
+// kubernetesMinors are what a stack may ask for, KubernetesMinor among them. 1.34 is the first with mounts by workload identity token; a
+// newer one is added when AKS offers it and the pinned operators support it.
+// https://learn.microsoft.com/azure/aks/supported-kubernetes-versions
+func kubernetesMinors() []string { return []string{"1.34", "1.35", "1.36"} }
+
 // infraVersions hands the infra component what it pins.
 func infraVersions() infra.Versions {
 	return infra.Versions{
-		Kueue:   infra.Chart{Location: KueueChart, Version: KueueVersion},
-		KubeRay: infra.Chart{Location: KubeRayChart, Version: KubeRayVersion},
+		Kubernetes: kubernetesMinors(),
+		Kueue:      infra.Chart{Location: KueueChart, Version: KueueVersion},
+		KubeRay:    infra.Chart{Location: KubeRayChart, Version: KubeRayVersion},
 	}
 }
 

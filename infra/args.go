@@ -41,8 +41,10 @@ type Args struct {
 	Versions Versions `json:"-"`
 }
 
-// Versions are what this component installs unless config says otherwise.
+// Versions are what this component installs unless config says otherwise, and what config may say.
 type Versions struct {
+	// Kubernetes are the minors that the cluster may be of.
+	Kubernetes []string
 	// Kueue and KubeRay are the operators' charts.
 	Kueue, KubeRay Chart
 }
@@ -57,7 +59,7 @@ type Chart struct {
 
 // Cluster declares the AKS cluster.
 type Cluster struct {
-	// KubernetesVersion is a minor (1.35) or a patch (1.35.3). Default: the pinned minor.
+	// KubernetesVersion is a minor (1.35) or a patch (1.35.3) of those in versions.go. Default: the pinned minor.
 	KubernetesVersion string `json:"kubernetesVersion"`
 	// Tier is Free, Standard or Premium. Default: Standard, the first with an uptime guarantee.
 	Tier string `json:"tier"`

@@ -5,22 +5,25 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"ray-on-aks/infra/sku"
 	"ray-on-aks/internal/strict"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // CPUPool is the pool that is always there: heads, submitters and CPU workloads run on it.
 const CPUPool = "cpu"
 
-// oldestKubernetes is the first minor with mounts by workload identity token.
-const oldestKubernetes = 34
+// maxNodes is the most nodes that AKS allows in one pool; a system pool needs one at least.
+// https://learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update#managedclusteragentpoolprofile
+const maxNodes = 1000
 
 var (
-	versionPattern = regexp.MustCompile(`^1\.(\d+)(\.\d+)?$`)
+	versionPattern = regexp.MustCompile(`^(1\.\d+)(\.\d+)?$`)
 	uuidPattern    = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
 
@@ -28,7 +31,7 @@ var (
 func (a Args) Validate() error {
 	return errors.Join(
 		a.validateAzure(),
-		a.Cluster.validate("infra.cluster"),
+		a.Cluster.validate("infra.cluster", a.Versions.Kubernetes),
 		a.Pools.validate("infra.pools"),
 		a.Storage.validate("infra.storage"),
 		a.Operators.validate("infra.operators"),
@@ -49,19 +52,37 @@ func (a Args) validateAzure() error {
 		ruleDNSPrefix.check("infra.name", a.Name),
 		ruleIdentity.check("infra.name", a.identityName()),
 		strict.CheckLabel("infra.namespace", a.Namespace),
+		checkNotTaken("infra.namespace", a.Namespace),
 		strict.CheckLabel("infra.serviceAccount", a.ServiceAccount),
 		ruleCredential.check("infra.serviceAccount", credentialName(a.Namespace, a.ServiceAccount)),
 	)
 	return errors.Join(errs...)
 }
 
-func (c Cluster) validate(path string) error {
+// checkNotTaken refuses the namespaces of others.
+func checkNotTaken(path, namespace string) error {
+	owner := ""
+	switch namespace {
+	case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease:
+		owner = "Kubernetes"
+	case kueueNamespace:
+		owner = "Kueue"
+	case kubeRayNamespace:
+		owner = "KubeRay"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s: %q belongs to %s, and this program makes and deletes the namespace of the workloads; choose another, for example ray",
+		path, namespace, owner)
+}
+
+func (c Cluster) validate(path string, minors []string) error {
 	var errs []error
 	if m := versionPattern.FindStringSubmatch(c.KubernetesVersion); m == nil {
 		errs = append(errs, fmt.Errorf("%s.kubernetesVersion: must be like 1.35 or 1.35.3, got %q", path, c.KubernetesVersion))
-	} else if minor, err := strconv.Atoi(m[1]); err != nil || minor < oldestKubernetes {
-		errs = append(errs, fmt.Errorf("%s.kubernetesVersion: must be at least 1.%d, which mounts by workload identity need, got %q",
-			path, oldestKubernetes, c.KubernetesVersion))
+	} else if !slices.Contains(minors, m[1]) {
+		errs = append(errs, fmt.Errorf("%s.kubernetesVersion: must be of %s, got %q: "+
+			"older minors lack the mounts by workload identity, newer ones are not known to this program", path, strings.Join(minors, ", "), c.KubernetesVersion))
 	}
 	errs = append(errs, oneOf(path+".tier", c.Tier, "Free", "Standard", "Premium"))
 	errs = append(errs, oneOf(path+".login", c.Login, LoginAzureCLI, LoginWorkloadIdentity))
@@ -74,8 +95,8 @@ func (c Cluster) validate(path string) error {
 		}
 	}
 	errs = append(errs, checkSize(path+".system.vmSize", c.System.VMSize))
-	if c.System.Count < 1 {
-		errs = append(errs, fmt.Errorf("%s.system.count: must be at least 1, got %d", path, c.System.Count))
+	if c.System.Count < 1 || c.System.Count > maxNodes {
+		errs = append(errs, fmt.Errorf("%s.system.count: must be between 1 and %d, got %d", path, maxNodes, c.System.Count))
 	}
 	errs = append(errs, c.System.Zones.validate(path+".system.zones"))
 	return errors.Join(errs...)
@@ -105,8 +126,8 @@ func (p Pool) validate(path string) error {
 	if p.Min < 0 {
 		errs = append(errs, fmt.Errorf("%s.min: must not be negative, got %d", path, p.Min))
 	}
-	if p.Max < 1 || p.Max < p.Min || p.Max > 1000 {
-		errs = append(errs, fmt.Errorf("%s.max: must be between max(1, min) and 1000, got %d", path, p.Max))
+	if p.Max < 1 || p.Max < p.Min || p.Max > maxNodes {
+		errs = append(errs, fmt.Errorf("%s.max: must be between max(1, min) and %d, got %d", path, maxNodes, p.Max))
 	}
 	if p.Count < p.Min || p.Count > p.Max {
 		errs = append(errs, fmt.Errorf("%s.count: must be between min %d and max %d, got %d; it is the number at creation only", path, p.Min, p.Max, p.Count))

@@ -10,14 +10,31 @@ import (
 	"strings"
 	"time"
 
+	"ray-on-aks/internal/strict"
+
+	"github.com/distribution/reference"
+	"github.com/google/shlex"
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// reservedEnv begins the names of the variables that a run is given.
-const reservedEnv = "RUN_"
+const (
+	// reservedEnv begins the names of the variables that a run is given.
+	reservedEnv = "RUN_"
+	// maxWorkers is the most nodes that AKS allows in one pool.
+	maxWorkers = 1000
+	// maxRetries keeps a run that always fails from holding its quota for good: every retry is a new Ray cluster.
+	maxRetries = 100
+)
+
+// The bounds of one pod: the least that Kubernetes counts or a process can use, and more than the largest VM has.
+// https://learn.microsoft.com/azure/virtual-machines/sizes/memory-optimized/m-family
+var (
+	minPod = size("1m", "1Mi")
+	maxPod = size("1024", "64Ti")
+)
 
 // Validate reports everything that cannot work, each with the path of its config key. Disabled workloads are checked too, as far as that
 // does not depend on the stack: the catalog has entries that a small stack cannot run.
@@ -26,8 +43,9 @@ func (a Args) Validate() error {
 	for _, name := range a.Jobs.Names() {
 		path := "workloads.jobs." + name
 		w := a.resolved(a.Jobs[name])
-		err := errors.Join(checkName(path, name), w.validate(path), a.validateScripts(path, w))
-		if w.Enabled {
+		sizes := w.validateSizes(path)
+		err := errors.Join(checkName(path, name), w.validateProgram(path, name), w.validate(path), sizes, a.validateScripts(path, w))
+		if w.Enabled && sizes == nil {
 			err = errors.Join(err, a.validateFit(path, w))
 		}
 		if err == nil {
@@ -57,19 +75,12 @@ func (w Workload) validate(path string) error {
 	if w.Kind != KindRayJob {
 		add(".kind: must be %s, got %q", KindRayJob, w.Kind)
 	}
-	if (w.Script == "") == (w.Entrypoint == "") {
-		add(": exactly one of script and entrypoint must be set")
-	}
-	if w.Workers < 1 {
-		add(".workers: must be at least 1, got %d: no task is placed on the head", w.Workers)
-	}
-	if w.Retries < 0 {
-		add(".retries: must not be negative, got %d", w.Retries)
+	if w.Retries < 0 || w.Retries > maxRetries {
+		add(".retries: must be between 0 and %d, got %d: each one is a new Ray cluster", maxRetries, w.Retries)
 	}
 	if w.Generation < 0 {
 		add(".generation: must not be negative, got %d", w.Generation)
 	}
-	errs = append(errs, w.Worker.validate(path+".worker"), w.Head.validate(path+".head"))
 	errs = append(errs, checkSeconds(path+".activeDeadline", w.ActiveDeadline.Duration), checkSeconds(path+".preRunningDeadline", w.PreRunningDeadline.Duration))
 	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		if msgs := validation.IsEnvVarName(name); len(msgs) > 0 {
@@ -82,13 +93,50 @@ func (w Workload) validate(path string) error {
 	return errors.Join(errs...)
 }
 
+// validateProgram checks what runs, and in which image.
+func (w Workload) validateProgram(path, name string) error {
+	var errs []error
+	if (w.Script == "") == (w.Entrypoint == "") {
+		hint := ""
+		if near := strict.Nearest(name, Catalog().Names()); near != "" && w.Script == "" && near != name {
+			// An entry of the catalog brings its script along; a misspelt one is a new workload without any.
+			hint = fmt.Sprintf("; did you mean %s?", near)
+		}
+		errs = append(errs, fmt.Errorf("%s: exactly one of script and entrypoint must be set%s", path, hint))
+	}
+	// KubeRay pastes the command into a line of bash, which would refuse it when the pods are up.
+	if words, err := shlex.Split(w.Entrypoint); err != nil {
+		errs = append(errs, fmt.Errorf("%s.entrypoint: %q is no command line: %w", path, w.Entrypoint, err))
+	} else if w.Entrypoint != "" && len(words) == 0 {
+		errs = append(errs, fmt.Errorf("%s.entrypoint: has no command in it, got %q", path, w.Entrypoint))
+	}
+	// The parser is the kubelet's own.
+	if _, err := reference.ParseNormalizedNamed(w.Image); err != nil {
+		errs = append(errs, fmt.Errorf("%s.image: %q is no image, such as registry/repository:tag: %w", path, w.Image, err))
+	}
+	return errors.Join(errs...)
+}
+
+// validateSizes bounds what the fit check adds up.
+func (w Workload) validateSizes(path string) error {
+	var errs []error
+	if w.Workers < 1 || w.Workers > maxWorkers {
+		errs = append(errs, fmt.Errorf("%s.workers: must be between 1 and %d, got %d: no task is placed on the head, and no pool has more nodes",
+			path, maxWorkers, w.Workers))
+	}
+	return errors.Join(append(errs, w.Worker.validate(path+".worker"), w.Head.validate(path+".head"))...)
+}
+
 func (s Size) validate(path string) error {
 	var errs []error
-	if s.CPUs.Sign() <= 0 {
-		errs = append(errs, fmt.Errorf("%s.cpus: must be more than 0, got %s", path, s.CPUs.String()))
+	// Quantities are compared as they are: as an int64, one that is too large reads 0.
+	if s.CPUs.Cmp(minPod.CPUs) < 0 || s.CPUs.Cmp(maxPod.CPUs) > 0 {
+		errs = append(errs, fmt.Errorf("%s.cpus: must be between %s and %s, got %s; no VM has more",
+			path, minPod.CPUs.String(), maxPod.CPUs.String(), s.CPUs.String()))
 	}
-	if s.Memory.Value() < 1<<20 {
-		errs = append(errs, fmt.Errorf("%s.memory: must be at least 1Mi, got %s; write 4Gi for four gibibytes", path, s.Memory.String()))
+	if s.Memory.Cmp(minPod.Memory) < 0 || s.Memory.Cmp(maxPod.Memory) > 0 {
+		errs = append(errs, fmt.Errorf("%s.memory: must be between %s and %s, got %s; no VM has more, and 4Gi is four gibibytes",
+			path, minPod.Memory.String(), maxPod.Memory.String(), s.Memory.String()))
 	}
 	return errors.Join(errs...)
 }

@@ -27,7 +27,7 @@ type Workload struct {
 	Queue string `json:"queue"`
 	// Image is what every pod runs. Default: the pinned Ray image.
 	Image string `json:"image"`
-	// Workers is the number of worker pods. Default: 1.
+	// Workers is the number of worker pods, at most 1000. Default: 1.
 	Workers int32 `json:"workers"`
 	// Worker is the size of one worker pod. Default: 1 CPU and 4Gi.
 	Worker Size `json:"worker"`
@@ -39,7 +39,7 @@ type Workload struct {
 	Entrypoint string `json:"entrypoint"`
 	// Env are environment variables of head and workers.
 	Env map[string]string `json:"env"`
-	// Retries is how often a failed run is repeated. Default: 0.
+	// Retries is how often a failed run is repeated, at most 100. Default: 0.
 	Retries int32 `json:"retries"`
 	// ActiveDeadline ends the run when one attempt has lasted so long; no retry follows. KubeRay counts anew at each retry and each
 	// admission, so a run with retries, or one that was preempted, may last longer in all. Default: 1h.
@@ -55,9 +55,9 @@ type Workload struct {
 
 // Size is what one pod requests; limits are the same.
 type Size struct {
-	// CPUs is a number of cores, for example 2 or 500m.
+	// CPUs is a number of cores from 1m to 1024, for example 2 or 500m.
 	CPUs resource.Quantity `json:"cpus"`
-	// Memory is in bytes, for example 8Gi.
+	// Memory is in bytes from 1Mi to 64Ti, for example 8Gi.
 	Memory resource.Quantity `json:"memory"`
 }
 

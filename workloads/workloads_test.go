@@ -33,6 +33,13 @@ func enabled(change func(*Workload)) Jobs {
 
 func unchanged(*Workload) {}
 
+// running returns a workload with an entrypoint of its own.
+func running(entrypoint string) Workload {
+	w := defaults()
+	w.Entrypoint = entrypoint
+	return w
+}
+
 func TestGoldenRayJob(t *testing.T) {
 	a := stack(enabled(func(w *Workload) { w.Env = map[string]string{"SMOKE_TIMEOUT_SECONDS": "300", "SMOKE_TASKS": "32"} }))
 	run := Run{Workload: "smoke", Name: "smoke-0123abcd", ID: "smoke-4567cdef", ScriptsName: "smoke-scripts-89abef01"}
@@ -61,26 +68,54 @@ func TestCatalogFits(t *testing.T) {
 func TestValidate(t *testing.T) {
 	long := strings.Repeat("a", maxBaseName+1)
 	for words, jobs := range map[string]Jobs{
-		"workloads.jobs.smoke.kind: must be RayJob":                                 enabled(func(w *Workload) { w.Kind = "RayService" }),
-		"workloads.jobs.smoke: exactly one of script and entrypoint":                enabled(func(w *Workload) { w.Entrypoint = "true" }),
-		"workloads.jobs.smoke.script: there is no program \"x.py\", only smoke.py":  enabled(func(w *Workload) { w.Script = "x.py" }),
-		"workloads.jobs.smoke.workers: must be at least 1, got 0":                   enabled(func(w *Workload) { w.Workers = 0 }),
-		"workloads.jobs.smoke.retries: must not be negative":                        enabled(func(w *Workload) { w.Retries = -1 }),
-		"workloads.jobs.smoke.generation: must not be negative":                     enabled(func(w *Workload) { w.Generation = -1 }),
-		"workloads.jobs.smoke.worker.cpus: must be more than 0":                     enabled(func(w *Workload) { w.Worker = size("0", "1Gi") }),
-		"workloads.jobs.smoke.head.memory: must be at least 1Mi, got 4":             enabled(func(w *Workload) { w.Head = size("1", "4") }),
-		"workloads.jobs.smoke.activeDeadline: must be at least 1s":                  enabled(func(w *Workload) { w.ActiveDeadline.Duration = 0 }),
-		"workloads.jobs.smoke.env.A-B=: is no name for a variable":                  enabled(func(w *Workload) { w.Env = map[string]string{"A-B=": ""} }),
-		"workloads.jobs.smoke.env.RUN_ID: names that begin with RUN_":               enabled(func(w *Workload) { w.Env = map[string]string{"RUN_ID": ""} }),
-		"workloads.jobs.smoke.queue: there is no queue \"gpu\", only ray-jobs":      enabled(func(w *Workload) { w.Queue = "gpu" }),
-		"one pod exceeds a node of pool cpu: cpu 8000m of 7320m":                    enabled(func(w *Workload) { w.Worker = size("8", "4Gi") }),
-		"with 15 of it the run exceeds the quota of pool cpu: cpu 16000m of 14640m": enabled(func(w *Workload) { w.Workers = 15 }),
-		"the submitter can never be admitted by queue ray-jobs":                     enabled(func(w *Workload) { w.Worker = size("6.7", "4Gi") }),
-		`workloads.jobs.Smoke: "Smoke" is no name for a workload`:                   {"Smoke": smoke()},
-		"at most 38 leave room for the run's hash in the 47 that KubeRay allows":    {long: smoke()},
+		"workloads.jobs.smoke.kind: must be RayJob":                                enabled(func(w *Workload) { w.Kind = "RayService" }),
+		"workloads.jobs.smoke: exactly one of script and entrypoint":               enabled(func(w *Workload) { w.Entrypoint = "true" }),
+		"workloads.jobs.smoke.script: there is no program \"x.py\", only smoke.py": enabled(func(w *Workload) { w.Script = "x.py" }),
+		"workloads.jobs.smoke.workers: must be between 1 and 1000, got 0":          enabled(func(w *Workload) { w.Workers = 0 }),
+		"workloads.jobs.smoke.workers: must be between 1 and 1000, got 1001":       enabled(func(w *Workload) { w.Workers = 1001 }),
+		"workloads.jobs.smoke.retries: must be between 0 and 100, got -1":          enabled(func(w *Workload) { w.Retries = -1 }),
+		"workloads.jobs.smoke.retries: must be between 0 and 100, got 101":         enabled(func(w *Workload) { w.Retries = 101 }),
+		"workloads.jobs.smoke.generation: must not be negative":                    enabled(func(w *Workload) { w.Generation = -1 }),
+		"workloads.jobs.smoke.worker.cpus: must be between 1m and 1024, got 0":     enabled(func(w *Workload) { w.Worker = size("0", "1Gi") }),
+		"workloads.jobs.smoke.worker.cpus: must be between 1m and 1024, got 100u":  enabled(func(w *Workload) { w.Worker = size("0.0001", "1Gi") }),
+		// Past int64 in thousandths, where MilliValue answers 0, and only as a product with the workers.
+		"workloads.jobs.smoke.worker.cpus: must be between 1m and 1024, got 9223372036854775807":      enabled(func(w *Workload) { w.Worker = size("9223372036854775807", "1Gi") }),
+		"workloads.jobs.smoke.head.cpus: must be between 1m and 1024, got 9223372036854775":           enabled(func(w *Workload) { w.Head = size("9223372036854775", "1Gi") }),
+		"workloads.jobs.smoke.head.memory: must be between 1Mi and 64Ti, got 4":                       enabled(func(w *Workload) { w.Head = size("1", "4") }),
+		"workloads.jobs.smoke.head.memory: must be between 1Mi and 64Ti, got 65Ti":                    enabled(func(w *Workload) { w.Head = size("1", "65Ti") }),
+		"workloads.jobs.smoke.worker.memory: must be between 1Mi and 64Ti, got 9223372036854775807":   enabled(func(w *Workload) { w.Worker = size("1", "9223372036854775807") }),
+		`workloads.jobs.smoke.image: "my ray:1" is no image`:                                          enabled(func(w *Workload) { w.Image = "my ray:1" }),
+		`workloads.jobs.smoke.image: " " is no image`:                                                 enabled(func(w *Workload) { w.Image = " " }),
+		`workloads.jobs.smoke.image: ":2.55.1" is no image`:                                           enabled(func(w *Workload) { w.Image = ":2.55.1" }),
+		`workloads.jobs.smoke.image: "example.io/:2.55.1" is no image`:                                enabled(func(w *Workload) { w.Image = "example.io/:2.55.1" }),
+		`workloads.jobs.mine.entrypoint: has no command in it, got " \t"`:                             {"mine": running(" \t")},
+		`workloads.jobs.mine.entrypoint: "python -c 'print(1)" is no command line`:                    {"mine": running("python -c 'print(1)")},
+		"workloads.jobs.smoek: exactly one of script and entrypoint must be set; did you mean smoke?": {"smoek": defaults()},
+		"workloads.jobs.smoke.activeDeadline: must be at least 1s":                                    enabled(func(w *Workload) { w.ActiveDeadline.Duration = 0 }),
+		"workloads.jobs.smoke.env.A-B=: is no name for a variable":                                    enabled(func(w *Workload) { w.Env = map[string]string{"A-B=": ""} }),
+		"workloads.jobs.smoke.env.RUN_ID: names that begin with RUN_":                                 enabled(func(w *Workload) { w.Env = map[string]string{"RUN_ID": ""} }),
+		"workloads.jobs.smoke.queue: there is no queue \"gpu\", only ray-jobs":                        enabled(func(w *Workload) { w.Queue = "gpu" }),
+		"one pod exceeds a node of pool cpu: cpu 8000m of 7320m":                                      enabled(func(w *Workload) { w.Worker = size("8", "4Gi") }),
+		"with 15 of it the run exceeds the quota of pool cpu: cpu 16000m of 14640m":                   enabled(func(w *Workload) { w.Workers = 15 }),
+		"the submitter can never be admitted by queue ray-jobs":                                       enabled(func(w *Workload) { w.Worker = size("6.7", "4Gi") }),
+		`workloads.jobs.Smoke: "Smoke" is no name for a workload`:                                     {"Smoke": smoke()},
+		"at most 38 leave room for the run's hash in the 47 that KubeRay allows":                      {long: smoke()},
 	} {
 		if err := stack(jobs).Validate(); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("want %q, got: %v", words, err)
+		}
+	}
+}
+
+func TestUsualImagesAndEntrypoints(t *testing.T) {
+	for _, image := range []string{"ray", "example/ray:2.55.1", "localhost:5000/ray", "me.azurecr.io/a/b:t@sha256:" + strings.Repeat("0", 64)} {
+		if err := stack(enabled(func(w *Workload) { w.Image = image })).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, command := range []string{`python -c "print('it works')"`, "A=$(date) python a.py && echo done\n", `python 'a b.py' --x=\"`} {
+		if err := stack(Jobs{"mine": running(command)}).Validate(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ package sku
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -38,14 +39,28 @@ type Resources struct {
 	GPUs int64
 }
 
-// Times returns what n such nodes offer together.
+// Times returns what n such nodes offer together. Like Plus it stops at the largest number: one that wrapped round would fit anywhere.
 func (r Resources) Times(n int64) Resources {
-	return Resources{MilliCPU: r.MilliCPU * n, MemoryMiB: r.MemoryMiB * n, GPUs: r.GPUs * n}
+	return Resources{MilliCPU: times(r.MilliCPU, n), MemoryMiB: times(r.MemoryMiB, n), GPUs: times(r.GPUs, n)}
 }
 
 // Plus returns the sum of r and o.
 func (r Resources) Plus(o Resources) Resources {
-	return Resources{MilliCPU: r.MilliCPU + o.MilliCPU, MemoryMiB: r.MemoryMiB + o.MemoryMiB, GPUs: r.GPUs + o.GPUs}
+	return Resources{MilliCPU: plus(r.MilliCPU, o.MilliCPU), MemoryMiB: plus(r.MemoryMiB, o.MemoryMiB), GPUs: plus(r.GPUs, o.GPUs)}
+}
+
+func times(a, n int64) int64 {
+	if n > 0 && a > math.MaxInt64/n {
+		return math.MaxInt64
+	}
+	return a * n
+}
+
+func plus(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // Exceeds names the resources of which r is more than limit, in a fixed order.

@@ -1,6 +1,7 @@
 package sku
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -56,5 +57,18 @@ func TestExceedsNamesEachResource(t *testing.T) {
 	over := Resources{MilliCPU: 2, MemoryMiB: 2, GPUs: 2}.Exceeds(Resources{MilliCPU: 1, MemoryMiB: 2, GPUs: 1})
 	if len(over) != 2 {
 		t.Errorf("got %v", over)
+	}
+}
+
+func TestArithmeticDoesNotWrap(t *testing.T) {
+	huge := Resources{MilliCPU: math.MaxInt64, MemoryMiB: math.MaxInt64/2 + 1, GPUs: 1}
+	want := Resources{MilliCPU: math.MaxInt64, MemoryMiB: math.MaxInt64, GPUs: 2}
+	for how, got := range map[string]Resources{"Times": huge.Times(2), "Plus": huge.Plus(huge)} {
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", how, got, want)
+		}
+		if over := got.Exceeds(Resources{MilliCPU: 8000, MemoryMiB: 32768, GPUs: 2}); len(over) != 2 {
+			t.Errorf("%s: exceeds only %v", how, over)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+
 	"ray-on-aks/rehearsal/cloud"
 	"ray-on-aks/rehearsal/layout"
 	"ray-on-aks/rehearsal/provider"
@@ -47,7 +49,7 @@ type emulator struct {
 }
 
 // New makes the emulated azure-native provider.
-func New(options Options) (*provider.Provider, error) {
+func New(options Options) (plugin.Provider, error) {
 	table, err := loadInputTable()
 	if err != nil {
 		return nil, err
@@ -63,9 +65,13 @@ func New(options Options) (*provider.Provider, error) {
 	for token, spec := range specs {
 		kinds[token] = e.kind(token, spec, table)
 	}
-	return provider.New(provider.Spec{
+	made, err := provider.New(provider.Spec{
 		Name: "azure-native", Version: Version, Kinds: kinds, Functions: e.functions(), Configure: e.configure,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return strict{Provider: made, table: table}, nil
 }
 
 // configure takes the provider's configuration. Nothing is read from the

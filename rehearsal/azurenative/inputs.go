@@ -75,8 +75,11 @@ func (c *checker) object(path, typ string, value map[string]any) map[string]any 
 		at := join(path, key)
 		field, ok := fields[key]
 		if !ok {
-			c.report(at, "is not a property of %s in this API version%s", typ[strings.Index(typ, ":")+1:],
-				suggest(key, slices.Sorted(maps.Keys(fields))))
+			c.unknownKey(path, typ, key)
+			continue
+		}
+		if field == "string!" && value[key] == "" {
+			c.report(at, "must not be empty")
 			continue
 		}
 		if fit, ok := c.value(at, field, value[key]); ok {
@@ -89,6 +92,11 @@ func (c *checker) object(path, typ string, value map[string]any) map[string]any 
 		}
 	}
 	return kept
+}
+
+func (c *checker) unknownKey(path, typ, key string) {
+	c.report(join(path, key), "is not a property of %s in this API version%s", typ[strings.Index(typ, ":")+1:],
+		suggest(key, slices.Sorted(maps.Keys(c.table.Types[typ]))))
 }
 
 func (c *checker) value(path string, typ inputType, value any) (any, bool) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // nameRule is one of ARM's naming rules.
@@ -17,6 +18,8 @@ type nameRule struct {
 	// characters besides letters and digits that may stay.
 	lower   bool
 	allowed string
+	// inner finds the suggestion inside a longer name, in place of these.
+	inner *regexp.Regexp
 }
 
 var (
@@ -45,6 +48,18 @@ var (
 		pattern: regexp.MustCompile(`(?i)^(/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`),
 		text:    "the full id of a role, /subscriptions/…/providers/Microsoft.Authorization/roleDefinitions/<GUID>"}
 	issuerRule = nameRule{pattern: regexp.MustCompile(`^https://`), text: "an https:// URL"}
+	vmSizeRule = nameRule{pattern: regexp.MustCompile(`\S`), text: "the name of a VM size, such as Standard_D4s_v5"}
+	// https://learn.microsoft.com/azure/aks/supported-kubernetes-versions
+	versionRule = nameRule{pattern: regexp.MustCompile(`^\d+\.\d+(\.\d+)?$`), inner: regexp.MustCompile(`\d+\.\d+(\.\d+)?`),
+		text: "a version, major.minor or major.minor.patch"}
+	// https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling
+	surgeRule = nameRule{pattern: regexp.MustCompile(`^[1-9]\d*$|^([1-9]\d?|100)%$`), allowed: "%.",
+		text: "a whole number from 1 on, or 1% to 100%"}
+	// https://learn.microsoft.com/azure/reliability/availability-zones-overview
+	zoneRule = nameRule{pattern: regexp.MustCompile(`^[1-3]$`), text: `a zone, "1", "2" or "3"`}
+	// See maxTags.
+	tagNameRule = nameRule{pattern: regexp.MustCompile(`^[^<>%&\\?/]{1,512}$`), longest: 512, allowed: "-_. :",
+		text: `1-512 characters without < > % & \ ? and /`}
 )
 
 // check answers what is wrong with name, or "".
@@ -56,11 +71,14 @@ func (r nameRule) check(name string) string {
 	if fixed := r.fix(name); fixed != name && r.pattern.MatchString(fixed) {
 		hint = fmt.Sprintf("; try %q", fixed)
 	}
-	return fmt.Sprintf("must be %s, got %q (%d characters)%s", r.text, name, len(name), hint)
+	return fmt.Sprintf("must be %s, got %q (%d characters)%s", r.text, name, utf8.RuneCountInString(name), hint)
 }
 
 // fix bends name towards the rule.
 func (r nameRule) fix(name string) string {
+	if r.inner != nil {
+		return r.inner.FindString(name)
+	}
 	if r.lower {
 		name = strings.ToLower(name)
 	}

@@ -66,7 +66,32 @@ var refusals = map[string]struct {
 	"range without autoscaler": {azurenative.AgentPool, with(pool(), map[string]any{"enableAutoScaling": false, "maxCount": nil}), []string{"minCount: is only allowed where enableAutoScaling"}},
 	"autoscaler without range": {azurenative.AgentPool, with(pool(), map[string]any{"maxCount": nil}), []string{"maxCount: is required where enableAutoScaling"}},
 	"spot system pool":         {azurenative.ManagedCluster, profile(map[string]any{"scaleSetPriority": "Spot"}), []string{"agentPoolProfiles[0].scaleSetPriority: a system pool cannot be Spot"}},
-	"no system pool":           {azurenative.ManagedCluster, profile(map[string]any{"mode": "User"}), []string{"agentPoolProfiles: must hold at least one pool of mode System"}},
+	"tag name": {azurenative.ResourceGroup, with(group(), map[string]any{"tags": map[string]any{"cost/center": "1"}}),
+		[]string{`tags["cost/center"]: its name must be 1-512 characters without < > % & \ ? and /`, `try "cost-center"`}},
+	"long tag name":  {azurenative.UserAssignedIdentity, with(identity(), map[string]any{"tags": map[string]any{strings.Repeat("n", 513): "1"}}), []string{"1-512 characters", "(513 characters)"}},
+	"long tag value": {azurenative.StorageAccount, with(account(), map[string]any{"tags": map[string]any{"a": strings.Repeat("é", 257)}}), []string{"tags.a: must be at most 256 characters, got 257"}},
+	"too many tags":  {azurenative.ManagedCluster, with(cluster(), map[string]any{"tags": tags(51)}), []string{"tags: must be at most 50 tags, got 51"}},
+	"cluster version": {azurenative.ManagedCluster, with(cluster(), map[string]any{"kubernetesVersion": "v1.34"}),
+		[]string{"kubernetesVersion: must be a version, major.minor or major.minor.patch", `try "1.34"`}},
+	"empty group":       {azurenative.ResourceGroup, with(group(), map[string]any{"resourceGroupName": ""}), []string{"resourceGroupName: must be 1-90"}},
+	"empty parent":      {azurenative.AgentPool, with(pool(), map[string]any{"resourceGroupName": ""}), []string{"resourceGroupName: must not be empty"}},
+	"empty subject":     {azurenative.FederatedIdentityCredential, with(credential("ray"), map[string]any{"subject": ""}), []string{"subject: must not be empty"}},
+	"empty audience":    {azurenative.FederatedIdentityCredential, with(credential("ray"), map[string]any{"audiences": []any{""}}), []string{"audiences[0]: must not be empty", "api://AzureADTokenExchange"}},
+	"empty inline pool": {azurenative.ManagedCluster, with(cluster(), map[string]any{"agentPoolProfiles": []any{map[string]any{}}}), []string{"agentPoolProfiles[0].name: is required"}},
+	"empty system pool": {azurenative.ManagedCluster, profile(map[string]any{"count": 0.0, "enableAutoScaling": nil, "minCount": nil, "maxCount": nil}),
+		[]string{"agentPoolProfiles[0].count: must lie between 1 and 1000 in a system pool, got 0; the nearest is 1"}},
+	"autoscaled system pool to zero": {azurenative.ManagedCluster, profile(map[string]any{"minCount": 0.0}),
+		[]string{"agentPoolProfiles[0].minCount: must lie between 1 and 1000 in a system pool, got 0"}},
+	"no system pool": {azurenative.ManagedCluster, profile(map[string]any{"mode": "User"}), []string{"agentPoolProfiles: must hold at least one pool of mode System"}},
+}
+
+// tags are n tags.
+func tags(n int) map[string]any {
+	out := map[string]any{}
+	for i := range n {
+		out["tag"+itoa(i)] = "x"
+	}
+	return out
 }
 
 // Each refusal names the path, the rule and, where there is one, what was

@@ -39,6 +39,7 @@ func (v validator) check(inputs map[string]any) []provider.Problem {
 			}
 		}
 	}
+	problems = append(problems, checkTags("", kept)...)
 	if v.extra != nil {
 		problems = append(problems, v.extra(kept)...)
 	}
@@ -53,11 +54,15 @@ func checkPool(path string, pool map[string]any) (problems []provider.Problem) {
 		problems = append(problems, provider.Problem{Path: join(path, key), Reason: fmt.Sprintf(format, args...)})
 	}
 	scaling, isBool := pool["enableAutoScaling"].(bool)
-	minimum, hasMin := pool["minCount"].(float64)
-	maximum, hasMax := pool["maxCount"].(float64)
-	count, hasCount := pool["count"].(float64)
 	_, scalingGiven := pool["enableAutoScaling"]
-	system := pool["mode"] == "System"
+	fit, problems := checkSpans(path, pool)
+	minimum, hasMin := fit["minCount"]
+	maximum, hasMax := fit["maxCount"]
+	count, hasCount := fit["count"]
+	crossed := hasMin && hasMax && minimum > maximum
+	if crossed {
+		report("minCount", "must not exceed maxCount %v, got %v", maximum, minimum)
+	}
 	switch {
 	case isBool && scaling:
 		for _, key := range []string{"minCount", "maxCount"} {
@@ -65,13 +70,8 @@ func checkPool(path string, pool map[string]any) (problems []provider.Problem) {
 				report(key, "is required where enableAutoScaling is true")
 			}
 		}
-		if hasMin && hasMax && minimum > maximum {
-			report("minCount", "must not exceed maxCount %v, got %v", maximum, minimum)
-		} else if hasCount && (hasMin && count < minimum || hasMax && count > maximum) {
+		if !crossed && hasCount && (hasMin && count < minimum || hasMax && count > maximum) {
 			report("count", "must lie within minCount %v and maxCount %v of an autoscaled pool, got %v", pool["minCount"], pool["maxCount"], count)
-		}
-		if system && hasMin && minimum < 1 {
-			report("minCount", "must be at least 1 in a system pool, got %v", minimum)
 		}
 	case isBool || !scalingGiven:
 		for _, key := range []string{"minCount", "maxCount"} {
@@ -79,11 +79,8 @@ func checkPool(path string, pool map[string]any) (problems []provider.Problem) {
 				report(key, "is only allowed where enableAutoScaling is true")
 			}
 		}
-		if system && hasCount && count < 1 {
-			report("count", "must be at least 1 in a system pool, got %v", count)
-		}
 	}
-	return append(problems, checkSpot(path, pool)...)
+	return append(append(problems, checkPoolNames(path, pool)...), checkSpot(path, pool)...)
 }
 
 func checkSpot(path string, pool map[string]any) (problems []provider.Problem) {
@@ -125,8 +122,9 @@ func checkCluster(cluster map[string]any) (problems []provider.Problem) {
 			continue
 		}
 		path := fmt.Sprintf("agentPoolProfiles[%d]", i)
-		problems = append(problems, checkPool(path, pool)...)
-		if _, unknown := pool["mode"].(provider.Unknown); unknown || pool["mode"] == "System" {
+		problems = append(append(problems, checkPool(path, pool)...), checkTags(path, pool)...)
+		// Of an empty pool its own missing keys are said already.
+		if _, unknown := pool["mode"].(provider.Unknown); unknown || pool["mode"] == "System" || len(pool) == 0 {
 			system = true
 		}
 		name, ok := pool["name"].(string)
@@ -149,9 +147,13 @@ func checkCluster(cluster map[string]any) (problems []provider.Problem) {
 
 // checkCredential applies the rules of a federated identity credential.
 func checkCredential(credential map[string]any) []provider.Problem {
-	if audiences, ok := credential["audiences"].([]any); ok && len(audiences) != 1 {
-		return []provider.Problem{{Path: "audiences",
-			Reason: fmt.Sprintf("must hold exactly one audience, got %d; for AKS workload identity: api://AzureADTokenExchange", len(audiences))}}
+	const hint = "for AKS workload identity: api://AzureADTokenExchange"
+	audiences, ok := credential["audiences"].([]any)
+	switch {
+	case ok && len(audiences) != 1:
+		return []provider.Problem{{Path: "audiences", Reason: fmt.Sprintf("must hold exactly one audience, got %d; %s", len(audiences), hint)}}
+	case ok && audiences[0] == "":
+		return []provider.Problem{{Path: "audiences[0]", Reason: "must not be empty; " + hint}}
 	}
 	return nil
 }

@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,9 +15,9 @@ import (
 	"ray-on-aks/rehearsal/process"
 )
 
-// TestCrashes kills the supervisor without warning, and then the rehearsal in
-// the middle of an update: the cluster comes back as it was, and what is left
-// of the second crash can be cleaned.
+// TestCrashes kills the supervisor without warning, then the engine, and then
+// the rehearsal itself in the middle of an update. After each, the same command
+// once more is all that it takes; what is left of the last can be cleaned.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, "e2e-crash")
@@ -36,7 +38,12 @@ func TestCrashes(t *testing.T) {
 		t.Errorf("%s is another object than before the crash", run)
 	}
 
-	e.killMidUpdate()
+	e.killMidUpdate(func(_ *exec.Cmd) int { return e.enginePID() })
+	if out := e.rehearseUp(); !strings.Contains(out, "26 unchanged") {
+		t.Errorf("the rehearsal after the engine's death changed something:\n%s", out)
+	}
+
+	e.killMidUpdate(func(cmd *exec.Cmd) int { return cmd.Process.Pid })
 	out := e.command(string(e.dir), "down")
 	if left := processes(e.dir); len(left) > 0 {
 		t.Errorf("left after down: %s\n%s", strings.Join(left, "\n"), out)
@@ -72,24 +79,35 @@ func (e *env) killSupervisor() {
 	})
 }
 
-// killMidUpdate starts the same command again and kills it, not the engine that
-// it started, while the engine works.
-func (e *env) killMidUpdate() {
+// enginePID is the process of the engine that works, or 0.
+func (e *env) enginePID() int {
+	records, err := filepath.Glob(e.dir.Join("pids", "pulumi-*"))
+	must(e.T, err)
+	for _, path := range records {
+		if pid := process.Alive(string(e.dir), filepath.Base(path)); pid != 0 {
+			return pid
+		}
+	}
+	return 0
+}
+
+// killMidUpdate starts the same command again and kills one process of it, and
+// no other, while the engine works.
+func (e *env) killMidUpdate(victim func(*exec.Cmd) int) {
 	e.Helper()
 	var out bytes.Buffer
 	cmd := exec.Command(e.rehearse, "-root", e.root, "-dir", string(e.dir), "up")
 	cmd.Stdout, cmd.Stderr = &out, &out
 	must(e.T, cmd.Start())
+	locks := e.dir.Join("state", ".pulumi", "locks", "organization", "ray-on-aks", "rehearsal", "*.json")
 	e.eventually(time.Minute, func() error {
-		for _, line := range processes(e.dir) {
-			if strings.Contains(line, "pulumi up") {
-				return nil
-			}
+		if held, err := filepath.Glob(locks); err != nil || len(held) == 0 || e.enginePID() == 0 {
+			return errors.Join(errNotYet, err)
 		}
-		return errNotYet
+		return nil
 	})
-	must(e.T, cmd.Process.Kill())
+	must(e.T, syscall.Kill(victim(cmd), syscall.SIGKILL))
 	if err := cmd.Wait(); err == nil {
-		e.Fatalf("the rehearsal ended before it could be killed:\n%s", out.String())
+		e.Fatalf("the rehearsal ended well although it was killed:\n%s", out.String())
 	}
 }

@@ -57,6 +57,7 @@ type Engine struct {
 	Stack string
 
 	pulumi string
+	lock   *os.File
 }
 
 // New prepares the engine: plugins, language host, chart and stack. bin is the
@@ -93,8 +94,10 @@ func New(ctx context.Context, root, bin string, dir layout.Dir, tools *toolchain
 	if err := stageChart(filepath.Join(module, "charts", "kueue"), filepath.Join(root, chart)); err != nil {
 		return nil, fmt.Errorf("staging Kueue's chart: %w", err)
 	}
-	if err := os.MkdirAll(dir.Join("state"), 0o700); err != nil {
-		return nil, err
+	for _, name := range []string{"state", "tmp"} {
+		if err := os.MkdirAll(dir.Join(name), 0o700); err != nil {
+			return nil, err
+		}
 	}
 	return e, nil
 }
@@ -125,11 +128,7 @@ func (e *Engine) Env() map[string]string {
 // and of settings for the Kubernetes provider, by prefix.
 var hidden = []string{"ARM_", "AZURE_", "PULUMI_OPTION_", "PULUMI_K8S_"}
 
-// proxies are hidden from the engine and its plugins, which have nobody to talk
-// to but this machine; the build of the program may need them.
-var proxies = []string{"HTTP_PROXY=", "HTTPS_PROXY=", "http_proxy=", "https_proxy="}
-
-func (e *Engine) environ(hidden ...string) []string {
+func (e *Engine) environ() []string {
 	own := e.Env()
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -145,7 +144,9 @@ func (e *Engine) environ(hidden ...string) []string {
 // command answers a pulumi command that is ready to start in the folder.
 func (e *Engine) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, e.pulumi, append(args, "--non-interactive")...)
-	cmd.Dir, cmd.Env = dir, e.environ(slices.Concat(hidden, proxies)...)
+	// The engine and its plugins talk to this machine alone; the build of the
+	// program may need a proxy.
+	cmd.Dir, cmd.Env = dir, process.WithoutProxies(e.environ())
 	// A group of its own: the terminal's interrupt must not reach the engine
 	// beside ours, since it takes a second one as the order to drop everything.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -171,7 +172,7 @@ func (e *Engine) run(cmd *exec.Cmd) error {
 // It keeps the user's proxies: modules may have to be downloaded.
 func (e *Engine) Build(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, e.Dir.Join("bin", languageHost), "-build", project)
-	cmd.Dir, cmd.Env = e.Root, e.environ(hidden...)
+	cmd.Dir, cmd.Env = e.Root, e.environ()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the program: %w\n%s", err, out)
 	}

@@ -87,7 +87,8 @@ func exclude(spec map[string]any, query string) {
 // Args answers KWOK's command line.
 func Args(kubeconfig, config string) []string {
 	return []string{
-		"--kubeconfig=" + kubeconfig, "--config=" + config,
+		// The flag takes a list, in CSV.
+		"--kubeconfig=" + kubeconfig, `--config="` + strings.ReplaceAll(config, `"`, `""`) + `"`,
 		"--manage-all-nodes=true", "--node-lease-duration-seconds=40",
 		// Process pods take their addresses from the range after this one.
 		"--cidr=10.244.0.0/16",

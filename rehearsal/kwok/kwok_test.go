@@ -2,6 +2,7 @@ package kwok
 
 import (
 	"context"
+	"encoding/csv"
 	"io"
 	"os"
 	"path/filepath"
@@ -171,4 +172,21 @@ func TestAModuleWithoutStagesIsRefused(t *testing.T) {
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("a configuration was written: %v", err)
 	}
+}
+
+func TestTheConfigsPathMayHoldACommaAndAQuote(t *testing.T) {
+	const path = `/a "b", c/kwok.yaml`
+	for _, arg := range Args("/kubeconfig", path) {
+		value, ok := strings.CutPrefix(arg, "--config=")
+		if !ok {
+			continue
+		}
+		// The flag's type reads its value so.
+		got, err := csv.NewReader(strings.NewReader(value)).Read()
+		if err != nil || len(got) != 1 || got[0] != path {
+			t.Errorf("%s is read as %q, %v", arg, got, err)
+		}
+		return
+	}
+	t.Error("there is no --config")
 }

@@ -2,10 +2,13 @@ package pods
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -184,8 +187,12 @@ func (r *running) probe(ctx context.Context) bool {
 // stop ends the process; the grace is shorter than a pod's, since controllers
 // hold nothing that a kill could lose.
 func (r *running) stop() {
-	if r.process != nil {
-		r.process.Stop(5 * time.Second)
-		r.process = nil
+	if r.process == nil {
+		return
+	}
+	r.process.Stop(5 * time.Second)
+	r.process = nil
+	if err := os.Remove(r.socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.kubelet.Log.Warn("removing a pod's socket", "pod", r.pod.Name, "error", err)
 	}
 }

@@ -22,7 +22,8 @@ type Spec struct {
 	// Path is the executable.
 	Path string
 	Args []string
-	// Env is the whole environment; nil inherits this process's.
+	// Env is the whole environment; nil inherits this process's but for proxies,
+	// which have no part in what goes on between programs of one machine.
 	Env []string
 	// Attr adds namespaces; process group and parent-death signal are always set.
 	Attr *syscall.SysProcAttr
@@ -120,6 +121,9 @@ func (p *Process) launch() (*exec.Cmd, error) {
 	defer log.Close()
 	cmd := exec.Command(p.spec.Path, p.spec.Args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.spec.Env, log, log
+	if cmd.Env == nil {
+		cmd.Env = WithoutProxies(os.Environ())
+	}
 	attr := syscall.SysProcAttr{}
 	if p.spec.Attr != nil {
 		attr = *p.spec.Attr

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,5 +134,36 @@ func TestSweepEndsRecordedProcessesButNeverAReusedPid(t *testing.T) {
 	}
 	if err := victim.Wait(); err == nil {
 		t.Error("the victim ended by itself")
+	}
+}
+
+func TestSweepEnvEndsWhatWasGivenTheSettingAndNothingElse(t *testing.T) {
+	victim, bystander := exec.Command("sleep", "60"), exec.Command("sleep", "60")
+	victim.Env = []string{"A=1", "REHEARSAL_DIR=/somewhere"}
+	bystander.Env = []string{"REHEARSAL_DIR=/somewhere/else", "B=REHEARSAL_DIR=/somewhere"}
+	for _, c := range []*exec.Cmd{victim, bystander} {
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := SweepEnv("REHEARSAL_DIR=/somewhere", 5*time.Second)
+	if err != nil || n != 1 {
+		t.Errorf("ended %d processes, %v; want the victim alone", n, err)
+	}
+	if err := victim.Wait(); err == nil {
+		t.Error("the victim ended by itself")
+	}
+	if err := bystander.Process.Kill(); err != nil {
+		t.Error("the bystander was ended:", err)
+	}
+	if err := bystander.Wait(); err == nil {
+		t.Error("the bystander ended by itself")
+	}
+}
+
+func TestProxiesAreTakenOutInEitherCase(t *testing.T) {
+	got := WithoutProxies([]string{"HTTP_PROXY=a", "https_proxy=b", "ALL_PROXY=c", "NO_PROXY=d", "HOME=/h"})
+	if want := []string{"NO_PROXY=d", "HOME=/h"}; !slices.Equal(got, want) {
+		t.Errorf("left %v, want %v", got, want)
 	}
 }

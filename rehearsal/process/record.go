@@ -1,14 +1,10 @@
 package process
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // record writes a process's identity: its pid and its start time, so that a
@@ -80,56 +76,4 @@ func alive(path string) int {
 		return 0
 	}
 	return pid
-}
-
-// Sweep ends every process recorded anywhere below dir that still runs,
-// killing after the grace period, and removes the records. It answers the
-// names of those it ended.
-func Sweep(dir string, grace time.Duration) ([]string, error) {
-	var paths, ended []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil && !d.IsDir() && filepath.Base(filepath.Dir(path)) == "pids" {
-			paths = append(paths, path)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("looking for recorded processes: %w", err)
-	}
-	deadline := time.Now().Add(grace)
-	for sig := syscall.SIGTERM; ; sig = 0 {
-		running := 0
-		for _, path := range paths {
-			pid := alive(path)
-			if pid == 0 {
-				continue
-			}
-			running++
-			if sig == syscall.SIGTERM {
-				ended = append(ended, filepath.Base(path))
-			}
-			if time.Now().After(deadline) {
-				sig = syscall.SIGKILL
-			}
-			if sig != 0 && syscall.Kill(-pid, sig) != nil {
-				// Not a group leader: the process alone.
-				if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-					return ended, fmt.Errorf("ending %s (pid %d): %w", filepath.Base(path), pid, err)
-				}
-			}
-		}
-		if running == 0 {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	for _, path := range paths {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return ended, err
-		}
-	}
-	return ended, nil
 }

@@ -124,11 +124,14 @@ func (j Job) Condition(kind string) bool {
 	return j.Workload != nil && apimeta.IsStatusConditionTrue(j.Workload.Status.Conditions, kind)
 }
 
-// Ended says whether the job will change no more by itself.
+// Ended says whether the job will change no more by itself: KubeRay is done with
+// it, and Kueue has given its quota back.
 func (j Job) Ended() bool {
 	switch j.RayJob.Status.JobDeploymentStatus {
-	case rayv1.JobDeploymentStatusComplete, rayv1.JobDeploymentStatusFailed, rayv1.JobDeploymentStatusValidationFailed:
-		return true
+	case rayv1.JobDeploymentStatusComplete, rayv1.JobDeploymentStatusFailed:
+		return j.RayJob.Labels[aks.LabelQueue] == "" || j.Condition(kueue.WorkloadFinished)
+	case rayv1.JobDeploymentStatusValidationFailed:
+		return true // Kueue 0.17.1 never finishes its Workload
 	}
 	return j.Orphaned()
 }

@@ -73,6 +73,24 @@ func TestOrphanedIsAJobThatKueueFinishedThoughItNeverRan(t *testing.T) {
 	}
 }
 
+func TestAJobHasEndedOnceItsQuotaIsBack(t *testing.T) {
+	complete := func(conditions ...string) Job { return job(false, rayv1.JobDeploymentStatusComplete, conditions...) }
+	for name, c := range map[string]struct {
+		job  Job
+		want bool
+	}{
+		"complete, quota held":  {complete(kueue.WorkloadAdmitted), false},
+		"complete, quota back":  {complete(kueue.WorkloadAdmitted, kueue.WorkloadFinished), true},
+		"refused by KubeRay":    {job(false, rayv1.JobDeploymentStatusValidationFailed, kueue.WorkloadAdmitted), true},
+		"running":               {job(false, rayv1.JobDeploymentStatusRunning, kueue.WorkloadAdmitted), false},
+		"complete, no Workload": {Job{RayJob: complete().RayJob}, false},
+	} {
+		if got := c.job.Ended(); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestQueueNamesTheStateOfAJob(t *testing.T) {
 	unqueued := job(false, rayv1.JobDeploymentStatusRunning)
 	unqueued.RayJob.Labels = nil

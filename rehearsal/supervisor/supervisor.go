@@ -36,6 +36,9 @@ const (
 	planeFile = "plane"
 )
 
+// errCloud says that the emulated cloud could not be read.
+var errCloud = errors.New("reading the emulated cloud")
+
 // Supervisor runs the clusters of one rehearsal.
 type Supervisor struct {
 	dir        layout.Dir
@@ -95,10 +98,14 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if err := s.sync(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+		err := s.sync(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, errCloud):
+			// A test or a user may be writing the file by hand.
+			s.log.Warn("waiting for the emulated cloud", "error", err)
+		case err != nil:
 			return err
 		}
 		select {
@@ -118,7 +125,7 @@ func (s *Supervisor) sync(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errCloud, err)
 	}
 	for name, c := range s.clusters {
 		if !slices.Contains(names, name) {

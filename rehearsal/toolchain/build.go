@@ -137,9 +137,20 @@ func goRun(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), buildEnv...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go %s: %w\n%s", args[0], err, out)
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, withoutDownloads(string(out)))
 	}
 	return nil
+}
+
+// withoutDownloads leaves out go's progress, which would bury the reason.
+func withoutDownloads(out string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "go: downloading ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // installed answers the path of a copy on PATH that has exactly the pinned

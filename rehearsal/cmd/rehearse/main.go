@@ -36,7 +36,7 @@ func main() {
 		}
 		os.Exit(code)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	// A second interrupt ends this program at once.
 	context.AfterFunc(ctx, stop)

@@ -137,8 +137,13 @@ func (r *rehearsal) down() error {
 	if err != nil {
 		return err
 	}
-	if len(ended) > 0 {
-		fmt.Printf("ended %d processes\n", len(ended))
+	// Plugins of an engine that was killed are recorded nowhere.
+	plugins, err := process.SweepEnv(layout.EnvDir+"="+string(r.dir), 5*time.Second)
+	if err != nil {
+		return err
+	}
+	if n := len(ended) + plugins; n > 0 {
+		fmt.Printf("ended %d processes\n", n)
 	}
 	if err := r.dir.Remove(); err != nil {
 		return err
@@ -153,10 +158,18 @@ func (r *rehearsal) engine(ctx context.Context, fresh bool) (*engine.Engine, err
 	if err != nil {
 		return nil, err
 	}
+	err = e.Lock(ctx, func() { fmt.Println("another command works on this rehearsal; waiting for it") })
+	if err != nil {
+		return nil, err
+	}
 	return e, e.Init(ctx, fresh)
 }
 
+// pulumi runs a pulumi command, for which the control plane must be there.
 func (r *rehearsal) pulumi(ctx context.Context, args []string) error {
+	if err := r.ensureSupervisor(); err != nil {
+		return err
+	}
 	e, err := r.engine(ctx, false)
 	if err != nil {
 		return err

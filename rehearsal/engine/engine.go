@@ -119,6 +119,9 @@ func (e *Engine) Env() map[string]string {
 		"GOFLAGS":                       "-trimpath -buildvcs=false",
 		langhost.BuildDirEnv:            filepath.Join(e.Root, programs),
 		layout.EnvDir:                   string(e.Dir),
+		// The Kubernetes provider writes kubeconfigs into temporary files and
+		// leaves them; here they go with the rehearsal.
+		"TMPDIR": e.Dir.Join("tmp"),
 		// Nothing of the user's cloud or cluster may shine through.
 		"KUBECONFIG": "/dev/null",
 	}

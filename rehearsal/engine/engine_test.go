@@ -129,3 +129,10 @@ func TestAStagedChartIsExactlyTheModules(t *testing.T) {
 		t.Errorf("left beside the chart: %v, %v", left, err)
 	}
 }
+
+func TestTemporaryFilesGoWithTheRehearsal(t *testing.T) {
+	e := &Engine{Dir: layout.Dir(t.TempDir())}
+	if got, want := e.Env()["TMPDIR"], e.Dir.Join("tmp"); got != want {
+		t.Errorf("TMPDIR is %q, want %q", got, want)
+	}
+}

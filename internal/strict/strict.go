@@ -155,9 +155,10 @@ func unknown(path, key string, fields map[string]reflect.StructField) error {
 	return fmt.Errorf("%s.%s: unknown key; known are %s", path, key, strings.Join(known, ", "))
 }
 
-// Nearest returns the word that differs from name by the fewest edits, if those are few enough to be a slip.
+// Nearest returns the word that differs from name by the fewest edits, if those are few enough to be a slip: up to three, in long names
+// up to a third of it.
 func Nearest(name string, words []string) string {
-	best, bestDistance := "", 1+max(1, min(3, len(name)/2))
+	best, bestDistance := "", 1+max(1, min(3, len(name)/2), len(name)/3)
 	for _, w := range words {
 		if d := distance(strings.ToLower(name), strings.ToLower(w)); d < bestDistance {
 			best, bestDistance = w, d

@@ -71,7 +71,7 @@ func New(options Options) (plugin.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strict{Provider: made, table: table}, nil
+	return nullChecking{Provider: made, table: table}, nil
 }
 
 // configure takes the provider's configuration. Nothing is read from the

@@ -99,14 +99,6 @@ func TestEnums(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	for name, want := range map[string]string{"maxsurge": "maxSurge", "maxSurg": "maxSurge", "unlike": "", "minCont": "minCount"} {
-		if got := nearest(name, []string{"maxSurge", "minCount"}); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
 // The model check alone must catch a key that Microsoft's model lacks.
 func TestRoundTripDropsNothingSilently(t *testing.T) {
 	problems, err := roundTrip(models[AgentPool], map[string]any{"count": 1.0, "cuont": 2.0,

@@ -13,15 +13,15 @@ import (
 	"ray-on-aks/rehearsal/provider"
 )
 
-// strict is the emulator with a check of what the provider leaves out before
+// nullChecking is the emulator with a check of what the provider leaves out before
 // the validators see it: keys whose value is null.
-type strict struct {
+type nullChecking struct {
 	*provider.Provider
 	table inputTable
 }
 
 // Check also refuses an unknown key whose value is null.
-func (s strict) Check(ctx context.Context, r plugin.CheckRequest) (plugin.CheckResponse, error) {
+func (s nullChecking) Check(ctx context.Context, r plugin.CheckRequest) (plugin.CheckResponse, error) {
 	answer, err := s.Provider.Check(ctx, r)
 	if err != nil {
 		return answer, err

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
+	"ray-on-aks/internal/strict"
 	"ray-on-aks/rehearsal/provider"
 )
 
@@ -150,7 +151,7 @@ func syntax(key, value string) string {
 
 // didYouMean is suggest without the list.
 func didYouMean(name string, known []string) string {
-	if near := nearest(name, known); near != "" {
+	if near := strict.Nearest(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ray-on-aks/internal/strict"
 	"ray-on-aks/rehearsal/provider"
 )
 
@@ -152,7 +153,7 @@ func (c *comparison) enum(path string, value reflect.Value) error {
 		return nil
 	}
 	hint := ""
-	if near := nearest(value.String(), allowed); near != "" {
+	if near := strict.Nearest(value.String(), allowed); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	c.report(path, "must be one of %s, got %q%s", strings.Join(allowed, ", "), value.String(), hint)

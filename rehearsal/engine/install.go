@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"ray-on-aks/rehearsal/toolchain"
 	"syscall"
 )
 
@@ -82,24 +82,12 @@ func stageChart(from, to string) error {
 	return os.Rename(staged, to)
 }
 
-// treeSum hashes the names and contents of all files in a folder; one that is
-// absent has no files.
+// treeSum hashes all files in a folder; one that is absent has none.
 func treeSum(dir string) (string, error) {
 	h := sha256.New()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(h, "%s %d\n", strings.TrimPrefix(path, dir), len(data))
-		h.Write(data)
-		return nil
-	})
+	err := toolchain.HashTree(h, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
 	return hex.EncodeToString(h.Sum(nil)), err
 }

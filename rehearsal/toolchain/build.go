@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -50,8 +51,14 @@ func (t *Toolchain) version(tool Tool) (string, error) {
 func (t *Toolchain) key(tool Tool, version string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, recipe, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv, tool.Package, tool.ldflags(version))
-	set := filepath.Join(t.Sets, tool.Set)
-	err := filepath.WalkDir(set, func(path string, d fs.DirEntry, err error) error {
+	err := HashTree(h, filepath.Join(t.Sets, tool.Set))
+	return hex.EncodeToString(h.Sum(nil))[:12], err
+}
+
+// HashTree writes the names and contents of all files in a folder to w, in the
+// order of their names.
+func HashTree(w io.Writer, dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -59,11 +66,9 @@ func (t *Toolchain) key(tool Tool, version string) (string, error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(h, "%s %d\n", strings.TrimPrefix(path, set), len(data))
-		h.Write(data)
-		return nil
+		_, err = fmt.Fprintf(w, "%s %d\n%s", strings.TrimPrefix(path, dir), len(data), data)
+		return err
 	})
-	return hex.EncodeToString(h.Sum(nil))[:12], err
 }
 
 // lock serializes builds of all clones: two at once would need twice the

@@ -167,11 +167,11 @@ func (r *rehearsal) engine(ctx context.Context, fresh bool) (*engine.Engine, err
 
 // pulumi runs a pulumi command, for which the control plane must be there.
 func (r *rehearsal) pulumi(ctx context.Context, args []string) error {
-	if err := r.ensureSupervisor(); err != nil {
-		return err
-	}
 	e, err := r.engine(ctx, false)
 	if err != nil {
+		return err
+	}
+	if err := r.ensureSupervisor(); err != nil {
 		return err
 	}
 	return e.Run(ctx, os.Stdout, args...)

@@ -41,11 +41,12 @@ func (r *rehearsal) up(ctx context.Context) error {
 		return err
 	}
 	err = phase("engine", func() (err error) {
-		if err = r.ensureSupervisor(); err != nil {
+		// The engine's lock first: starting a supervisor sweeps up what an earlier
+		// one left, which must not be another command's engine.
+		if e, err = r.engine(ctx, true); err != nil {
 			return err
 		}
-		e, err = r.engine(ctx, true)
-		return err
+		return r.ensureSupervisor()
 	})
 	if err != nil {
 		return err

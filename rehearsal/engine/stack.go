@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"ray-on-aks/rehearsal/atomicfile"
 )
 
 // Init creates the stack if need be. Its configuration is a copy of the
@@ -60,10 +62,7 @@ func (e *Engine) copyProject() error {
 		return err
 	}
 	// At once or not at all: without the salt the state cannot be read.
-	if err := os.WriteFile(to+".new", config, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(to+".new", to)
+	return atomicfile.Write(to, config)
 }
 
 // withSalt answers the configuration with the salt of an earlier one, if that

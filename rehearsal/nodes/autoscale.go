@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ray-on-aks/rehearsal/cloud"
 )
@@ -101,11 +100,8 @@ func fits(pod *corev1.Pod, node *corev1.Node) bool {
 		}
 	}
 	for name, quantity := range requests {
-		room, ok := node.Status.Allocatable[name]
-		if !ok {
-			room = resource.Quantity{}
-		}
-		if quantity.Cmp(room) > 0 {
+		// What a node does not have reads as zero.
+		if quantity.Cmp(node.Status.Allocatable[name]) > 0 {
 			return false
 		}
 	}

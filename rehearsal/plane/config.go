@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"ray-on-aks/rehearsal/atomicfile"
 )
 
 // writeConfigs writes the kubeconfigs and the egress configuration.
@@ -72,8 +74,5 @@ func (p *Plane) Publish(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return atomicfile.Write(path, data)
 }

@@ -106,7 +106,7 @@ func (r *running) start() error {
 		return err
 	}
 	sandbox.Env = env
-	if err := mkdirs(sandbox.Root); err != nil {
+	if err := os.MkdirAll(sandbox.Root, 0o755); err != nil {
 		return err
 	}
 	file := filepath.Join(r.dir, "sandbox.json")

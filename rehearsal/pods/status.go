@@ -2,9 +2,6 @@ package pods
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,11 +73,4 @@ func (k *Kubelet) forget(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	return err
-}
-
-func mkdirs(path string) error {
-	if err := os.MkdirAll(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
 }

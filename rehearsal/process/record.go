@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"ray-on-aks/rehearsal/atomicfile"
 )
 
 // record writes a process's identity: its pid and its start time, so that a
@@ -14,11 +16,7 @@ func record(path string, pid int) error {
 	if err != nil {
 		return err
 	}
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, fmt.Appendf(nil, "%d %s\n", pid, start), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
+	return atomicfile.Write(path, fmt.Appendf(nil, "%d %s\n", pid, start))
 }
 
 // Record writes this process's own identity below dir under name.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -178,16 +177,14 @@ func (c *cluster) relayAPI(ctx context.Context, socket string) error {
 	return nil
 }
 
-func (c *cluster) relayOne(conn io.ReadWriteCloser) {
+func (c *cluster) relayOne(conn net.Conn) {
 	defer conn.Close()
 	api, err := net.Dial("tcp", c.plane.Address)
 	if err != nil {
 		return // the pod sees a closed connection, as from a server that is down
 	}
 	defer api.Close()
-	if pod, ok := conn.(net.Conn); ok {
-		egress.Pipe(pod, api)
-	}
+	egress.Pipe(conn, api)
 }
 
 // shutdown ends everything of the cluster.

@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"ray-on-aks/rehearsal/atomicfile"
 	"ray-on-aks/rehearsal/cloud"
 	"ray-on-aks/rehearsal/kuberay"
 	"ray-on-aks/rehearsal/layout"
@@ -175,10 +176,7 @@ func (s *Supervisor) adopt(ctx context.Context, name string) error {
 	if err := os.MkdirAll(s.dir.Cluster(name), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file+".new", []byte(c.id+"\n"), 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(file+".new", file); err != nil {
+	if err := atomicfile.Write(file, []byte(c.id+"\n")); err != nil {
 		return err
 	}
 	clusterCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -43,6 +43,19 @@ rehearse-down: $(BIN)/rehearse ## end the rehearsal and remove all that it made
 $(BIN)/rehearse:
 	@mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ ./cmd/rehearse
 
+# The outputs of STACK; those of the rehearsal lie in its own backend.
+outputs = $(if $(filter rehearsal,$(STACK)),$(REHEARSE) pulumi stack output --json --show-secrets,\
+	pulumi stack output --json --show-secrets --stack '$(or $(STACK),$(error STACK is not set, as in make wait STACK=dev JOB=smoke))')
+DEADLINE ?= 4h
+
+.PHONY: wait
+wait: $(BIN)/wait ## wait for a job to end, at most DEADLINE: make wait STACK=... JOB=...
+	@$(outputs) | $(BIN)/wait -job '$(JOB)' -deadline $(DEADLINE)
+
+.PHONY: $(BIN)/wait
+$(BIN)/wait:
+	@mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ ./cmd/wait
+
 .PHONY: toolchain
 toolchain: ## build the third-party tools of the rehearsal, once a version
 	@$(call timed,toolchain,cd rehearsal && go run ./cmd/toolchain -root ..)

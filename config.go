@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	"ray-on-aks/infra"
+	"ray-on-aks/internal/aks"
 	"ray-on-aks/internal/strict"
 	"ray-on-aks/queues"
 	"ray-on-aks/workloads"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/config"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Config is a stack's whole configuration: the components' own arguments, decoded onto the profile's defaults. It is read here and
@@ -92,7 +94,7 @@ func parse(stack string, get source) (Config, error) {
 	for _, part := range []struct {
 		key    string
 		target any
-	}{{keyInfra, &cfg.Infra}, {keyQueues, &cfg.Queues}, {keyWorkloads, &cfg.Workloads}} {
+	}{{keyInfra, &cfg.Infra}, {keyQueues, &cfg.Queues}, {keyWorkloads, &cfg.Workloads.Declared}} {
 		if value, ok := get(part.key); ok {
 			errs = append(errs, strict.Decode(part.key, []byte(value), part.target))
 		}
@@ -118,25 +120,49 @@ func parseProfile(get source) (Profile, error) {
 
 // join tells each part what it has to know of the others. All of it is plain, so that it can be checked at preview.
 func (c *Config) join() {
-	c.Queues.Namespace = c.Infra.Namespace
-	c.Queues.Pools = nil
+	for _, t := range c.Queues.Tenants() {
+		c.Infra.Tenants = append(c.Infra.Tenants, infra.Tenant{Name: t.Name, Namespace: t.Namespace})
+	}
+	c.Workloads.CPUPool = infra.CPUPool
+	c.Workloads.ServiceAccount = c.Infra.ServiceAccount
+	c.Workloads.Containers = c.Infra.Storage.Containers
+	c.Workloads.Priorities = slices.Sorted(maps.Keys(c.Queues.Priorities))
+	c.joinPools()
+	for _, t := range c.Queues.Tenants() {
+		c.Workloads.Tenants = append(c.Workloads.Tenants, workloads.Tenant{
+			Name: t.Name, Namespace: t.Namespace, Queue: workloads.Queue{Name: t.LocalQueue, Flavors: c.flavors(t)},
+		})
+	}
+}
+
+// joinPools tells the workloads of all pools, and the queues of those that they may hand out: what services hold is taken off.
+func (c *Config) joinPools() {
+	reserved := c.Workloads.Reserved()
 	for _, name := range c.Infra.Pools.Names() {
 		pool := c.Infra.Pools[name]
-		size, err := pool.SKU()
+		size, err := c.Infra.SKU(pool)
 		if err != nil {
 			continue // infra's own validation reports it, with its path
 		}
-		c.Queues.Pools = append(c.Queues.Pools, queues.Pool{Name: name, Nodes: pool.Max, Node: size.Allocatable()})
+		c.Workloads.Pools = append(c.Workloads.Pools, workloads.Pool{
+			Name: name, Nodes: pool.Max, Node: size.Allocatable(), Serving: pool.Serving, Tainted: size.GPUs > 0,
+		})
+		if pool.Serving {
+			continue
+		}
+		queued := queues.Pool{Name: name, Nodes: pool.Max, Node: size.Allocatable(), Reserved: reserved[name]}
+		if size.GPUs > 0 {
+			queued.Taints = []corev1.Taint{aks.TaintGPU()}
+		}
+		c.Queues.Pools = append(c.Queues.Pools, queued)
 	}
-	c.Workloads.Namespace = c.Infra.Namespace
-	c.Workloads.ServiceAccount = c.Infra.ServiceAccount
-	c.Workloads.Queues = []workloads.Queue{{Name: c.Queues.LocalQueue, Flavors: flavors(c.Queues)}}
 }
 
-func flavors(q queues.Args) []workloads.Flavor {
+// flavors are the kinds of nodes behind a tenant's queue, in the order in which Kueue tries them.
+func (c *Config) flavors(t queues.Tenant) []workloads.Flavor {
 	var fs []workloads.Flavor
-	for _, p := range q.Ordered() {
-		fs = append(fs, workloads.Flavor{Name: p.Name, Node: p.Node, Quota: q.QuotaOf(p)})
+	for _, p := range c.Queues.Ordered() {
+		fs = append(fs, workloads.Flavor{Name: p.Name, Node: p.Node, Limit: c.Queues.Ever(t, p), Tainted: len(p.Taints) > 0})
 	}
 	return fs
 }
@@ -150,9 +176,9 @@ func (c Config) Validate() error {
 func (c Config) validateDeadlines() error {
 	var errs []error
 	wait := c.Infra.Operators.Kueue.WaitForPodsReady.Duration
-	for _, name := range c.Workloads.Jobs.Names() {
-		if d := c.Workloads.Jobs[name].PreRunningDeadline.Duration; d <= wait {
-			errs = append(errs, fmt.Errorf("workloads.jobs.%s.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (%s), got %s", name, wait, d))
+	for _, name := range c.Workloads.Declared.Names() {
+		if d := c.Workloads.Declared[name].PreRunningDeadline.Duration; d != 0 && d <= wait {
+			errs = append(errs, fmt.Errorf("workloads.%s.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (%s), got %s", name, wait, d))
 		}
 	}
 	return errors.Join(errs...)

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -96,26 +94,6 @@ func TestCommittedStacksAreValidAndShort(t *testing.T) {
 	}
 }
 
-// TestRehearsalDiffersOnlyHere is the whole list of what the rehearsal does not do as a dev stack does.
-func TestRehearsalDiffersOnlyHere(t *testing.T) {
-	want := []string{
-		"Infra.Operators.KubeRay.Mode: install -> preinstalled",
-		"Infra.Operators.Kueue.Operator.Chart:  -> ./.rehearsal/charts/kueue",
-	}
-	dev, err := parse("same", from(stackConfig(t, "Pulumi.dev.yaml")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rehearsal, err := parse("same", from(stackConfig(t, "Pulumi.rehearsal.yaml")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := differences("", reflect.ValueOf(dev), reflect.ValueOf(rehearsal))
-	if !slices.Equal(got, want) {
-		t.Errorf("differences:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
 // TestMistakesAreNamedAllAtOnce also holds the order of the messages: it does not change from run to run.
 func TestMistakesAreNamedAllAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -130,14 +108,14 @@ func TestMistakesAreNamedAllAtOnce(t *testing.T) {
 			},
 		},
 		"unknown key below a map": {
-			map[string]string{"infra": `{"pools": {"cpu": {"vmsize": "x"}}}`, "workloads": `{"jobs": {"smoke": {"worker": {"gpu": 1}}}}`},
-			[]string{"infra.pools.cpu.vmsize: unknown key; did you mean vmSize?", "workloads.jobs.smoke.worker.gpu: unknown key"},
+			map[string]string{"infra": `{"pools": {"cpu": {"vmsize": "x"}}}`, "workloads": `{"smoke": {"worker": {"gpu": 1}}}`},
+			[]string{"infra.pools.cpu.vmsize: unknown key; did you mean vmSize?", "workloads.smoke.worker.gpu: unknown key; did you mean gpus?"},
 		},
 		"wrong kinds": {
 			map[string]string{"infra": `{"pools": {"cpu": {"max": "three"}}, "tags": [1]}`,
-				"workloads": `{"jobs": {"smoke": {"enabled": "yes", "head": {"cpus": "lots"}}}}`},
+				"workloads": `{"smoke": {"enabled": "yes", "head": {"cpus": "lots"}}}`},
 			[]string{`infra.pools.cpu.max: must be a whole number, got "three"`, "infra.tags: must be an object, got [1]",
-				`workloads.jobs.smoke.enabled: must be true or false, got "yes"`, "workloads.jobs.smoke.head.cpus"},
+				`workloads.smoke.enabled: must be true or false, got "yes"`, "workloads.smoke.head.cpus"},
 		},
 		"embedded fields": {
 			map[string]string{"infra": `{"operators": {"kueue": {"mod": "install"}}}`},
@@ -145,29 +123,29 @@ func TestMistakesAreNamedAllAtOnce(t *testing.T) {
 		},
 		"values": {
 			map[string]string{"infra": `{"name": "ray-", "pools": {"A100-training": {"vmSize": "Standard_D8ds_v6", "max": 1}, "cpu": {"count": 9}}}`,
-				"queues": `{"localQueue": "default"}`, "workloads": `{"jobs": {"smoke": {"workers": 0, "enabled": true}}}`},
+				"queues": `{"localQueue": "default"}`, "workloads": `{"smoke": {"workers": 0, "enabled": true}}`},
 			[]string{"infra.name", `infra.pools.A100-training: "A100-training" is no name for a node pool`, `"a100training" would do`,
-				"infra.pools.cpu.count: must be between min 0 and max 2, got 9", "queues.localQueue: must not be default", "workloads.jobs.smoke.workers"},
+				"infra.pools.cpu.count: must be between min 0 and max 4, got 9", "queues.localQueue: must not be default", "workloads.smoke.workers"},
 		},
-		"a priority, for which there are no classes": {
-			map[string]string{"workloads": `{"jobs": {"smoke": {"priority": "high"}}}`},
-			[]string{"workloads.jobs.smoke.priority: unknown key; known are activeDeadline, "},
+		"names of other parts": {
+			map[string]string{"workloads": `{"smoke": {"enabled": true, "priority": "hihg", "team": "nobody"}}`, "queues": `{"quota": {"cpi": {"cpu": 1}}}`},
+			[]string{"queues.quota.cpi", "workloads.smoke", "workloads.smoke"},
 		},
 		"a Kubernetes that the program does not know": {
 			map[string]string{"infra": `{"cluster": {"kubernetesVersion": "1.99"}}`},
 			[]string{`infra.cluster.kubernetesVersion: must be of 1.34, 1.35, 1.36, got "1.99"`},
 		},
 		"a misspelt entry of the catalog": {
-			map[string]string{"workloads": `{"jobs": {"smoek": {"enabled": true}}}`},
-			[]string{"workloads.jobs.smoek: exactly one of script and entrypoint must be set; did you mean smoke?"},
+			map[string]string{"workloads": `{"smoek": {"enabled": true}}`},
+			[]string{"workloads.smoek: exactly one of script and entrypoint must be set; did you mean smoke?"},
 		},
 		"more than a machine can count": {
-			map[string]string{"workloads": `{"jobs": {"smoke": {"enabled": true, "worker": {"cpus": 9223372036854775807}}}}`},
-			[]string{"workloads.jobs.smoke.worker.cpus: must be between 1m and 1024"},
+			map[string]string{"workloads": `{"smoke": {"enabled": true, "worker": {"cpus": 9223372036854775807}}}`},
+			[]string{"workloads.smoke.worker.cpus: must be between 1m and 1024"},
 		},
 		"deadline below Kueue's": {
-			map[string]string{"workloads": `{"jobs": {"smoke": {"preRunningDeadline": "10m"}}}`},
-			[]string{"workloads.jobs.smoke.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (30m0s)"},
+			map[string]string{"workloads": `{"smoke": {"preRunningDeadline": "10m"}}`},
+			[]string{"workloads.smoke.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (30m0s)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +193,7 @@ func TestMisspeltTopLevelKeyIsRefused(t *testing.T) {
 func TestStackSaysOnlyWhatDiffers(t *testing.T) {
 	cfg, err := parse("test", from(minimal(map[string]string{
 		"infra":     `{"pools": {"cpu": {"max": 3}, "big": {"vmSize": "Standard_D16ds_v6", "max": 1}}}`,
-		"workloads": `{"jobs": {"smoke": {"enabled": true, "env": {"SMOKE_TASKS": "8"}}, "mine": {"entrypoint": "python -c 1"}}}`,
+		"workloads": `{"smoke": {"enabled": true, "env": {"SMOKE_TASKS": "8"}}, "mine": {"entrypoint": "python -c 1"}}`,
 	})))
 	if err != nil {
 		t.Fatal(err)
@@ -223,35 +201,11 @@ func TestStackSaysOnlyWhatDiffers(t *testing.T) {
 	if p := cfg.Infra.Pools["cpu"]; p.Max != 3 || p.VMSize != "Standard_D8ds_v6" {
 		t.Errorf("the cpu pool lost its defaults: %+v", p)
 	}
-	smoke := cfg.Workloads.Jobs["smoke"]
+	smoke := cfg.Workloads.Declared["smoke"]
 	if smoke.Workers != 2 || smoke.Script != "smoke.py" || smoke.Env["SMOKE_TASKS"] != "8" {
 		t.Errorf("smoke lost its defaults: %+v", smoke)
 	}
-	if mine := cfg.Workloads.Jobs["mine"]; mine.Workers != 1 || mine.Worker.Memory.String() != "4Gi" {
+	if mine := cfg.Workloads.Declared["mine"]; mine.Workers != 1 || mine.Worker.Memory.String() != "4Gi" {
 		t.Errorf("a workload of the stack's own got no defaults: %+v", mine)
 	}
-}
-
-// differences lists the leaves in which two configurations differ.
-func differences(path string, a, b reflect.Value) []string {
-	leaf := func() []string {
-		if reflect.DeepEqual(a.Interface(), b.Interface()) {
-			return nil
-		}
-		x, _ := json.Marshal(a.Interface())
-		y, _ := json.Marshal(b.Interface())
-		return []string{strings.TrimPrefix(path, ".") + ": " + strings.Trim(string(x), `"`) + " -> " + strings.Trim(string(y), `"`)}
-	}
-	if a.Kind() != reflect.Struct {
-		return leaf()
-	}
-	var found []string
-	for i := range a.NumField() {
-		f := a.Type().Field(i)
-		if !f.IsExported() {
-			return leaf()
-		}
-		found = append(found, differences(path+"."+f.Name, a.Field(i), b.Field(i))...)
-	}
-	return found
 }

@@ -18,6 +18,11 @@ func program(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, warning := range cfg.Workloads.Warnings() {
+		if err := ctx.Log.Warn(warning, nil); err != nil {
+			return err
+		}
+	}
 	results, err := build(ctx, cfg)
 	if err != nil {
 		return err
@@ -47,14 +52,14 @@ func build(ctx *pulumi.Context, cfg Config) (pulumi.Map, error) {
 		return nil, err
 	}
 
-	cfg.Queues.InCluster = where.InCluster()
+	cfg.Queues.InCluster, cfg.Queues.Namespaces = where.InCluster(), where.Namespaces
 	who, err := queues.New(ctx, "queues", cfg.Queues, pulumi.Provider(where.Kubernetes))
 	if err != nil {
 		return nil, err
 	}
 
-	cfg.Workloads.InCluster = append(where.InCluster(), pulumi.DependsOn(who.Objects))
-	what, err := workloads.New(ctx, "workloads", cfg.Workloads, pulumi.Provider(where.Kubernetes))
+	cfg.Workloads.InCluster = append(where.InCluster(), pulumi.DependsOn(append(where.Settled(), who.Objects...)))
+	what, err := workloads.New(ctx, "workloads", cfg.Workloads, pulumi.Providers(where.Kubernetes, randomProvider))
 	if err != nil {
 		return nil, err
 	}

@@ -20,12 +20,12 @@ const (
 	ProfileProd Profile = "prod"
 )
 
-// defaults returns the profile's configuration for a stack.
+// defaults returns the profile's configuration for a stack. It has no GPU pool: which sizes a subscription may use differs from region to
+// region, so a stack declares its own. Without one the stack is CPU only.
 func (p Profile) defaults(stack string) Config {
 	cfg := Config{
 		Infra: infra.Args{
 			Name:           "ray-" + stack,
-			Namespace:      "ray",
 			ServiceAccount: "ray-workload",
 			Versions:       infraVersions(),
 			Cluster: infra.Cluster{
@@ -34,10 +34,12 @@ func (p Profile) defaults(stack string) Config {
 				Login:             infra.LoginAzureCLI,
 				System:            infra.SystemPool{VMSize: "Standard_D4ds_v6", Count: 2},
 			},
-			Pools:   infra.Pools{infra.CPUPool: {VMSize: "Standard_D8ds_v6", Min: 0, Max: 2, Count: 0}},
-			Storage: infra.Storage{AccountPrefix: "ray", SKU: "Standard_LRS", Container: "models"},
+			Pools:   infra.Pools{infra.CPUPool: {VMSize: "Standard_D8ds_v6", Min: 0, Max: 4, Count: 0}},
+			Storage: infra.Storage{AccountPrefix: "ray", SKU: "Standard_LRS", Containers: []string{"aurora", "llm-pipeline", "models"}},
 			Operators: infra.Operators{
-				KubeRay: infra.Operator{Mode: infra.ModeInstall},
+				KubeRay:       infra.Operator{Mode: infra.ModeInstall},
+				DevicePlugin:  infra.Operator{Mode: infra.ModeInstall},
+				GPUMonitoring: infra.Operator{Mode: infra.ModeInstall},
 				Kueue: infra.Kueue{
 					Operator:         infra.Operator{Mode: infra.ModeInstall},
 					WaitForPodsReady: metav1.Duration{Duration: 30 * time.Minute},
@@ -47,8 +49,11 @@ func (p Profile) defaults(stack string) Config {
 			},
 			Tags: map[string]string{"project": "ray-on-aks", "stack": stack},
 		},
-		Queues:    queues.Args{Shape: queues.ShapeSingle, ClusterQueue: "ray", LocalQueue: "ray-jobs"},
-		Workloads: workloads.Args{Jobs: workloads.Catalog(), Versions: workloadVersions()},
+		Queues: queues.Args{
+			Shape: queues.ShapeSingle, ClusterQueue: "ray", LocalQueue: "ray-jobs", Cohort: "ray", Namespace: "ray",
+			Priorities: map[string]int32{"low": 100, "normal": 500, "high": 1000},
+		},
+		Workloads: workloads.Args{Declared: workloads.Catalog(), Versions: workloadVersions()},
 	}
 	if p == ProfileProd {
 		cfg.Infra.Protect = true
@@ -56,7 +61,7 @@ func (p Profile) defaults(stack string) Config {
 		cfg.Infra.Cluster.System.Count = 3
 		cfg.Infra.Cluster.System.Zones = infra.AllZones()
 		cfg.Infra.Storage.SKU = "Standard_ZRS"
-		cfg.Infra.Pools[infra.CPUPool] = infra.Pool{VMSize: "Standard_D16ds_v6", Min: 0, Max: 4, Count: 0, Zones: infra.AllZones()}
+		cfg.Infra.Pools[infra.CPUPool] = infra.Pool{VMSize: "Standard_D16ds_v6", Min: 0, Max: 8, Count: 0, Zones: infra.AllZones()}
 	}
 	return cfg
 }

@@ -34,6 +34,20 @@ const (
 	// https://learn.microsoft.com/azure/aks/ray-overview
 	KubeRayChart = chartRepository + "/kuberay-operator"
 
+	// DevicePluginVersion is that of NVIDIA's chart: the plugin offers the GPUs of a node to Kubernetes.
+	// https://github.com/NVIDIA/k8s-device-plugin/releases/tag/v0.17.0
+	DevicePluginVersion = "0.17.0"
+	// DevicePluginChart and DevicePluginRepository are NVIDIA's own; AKS installs the driver but no plugin.
+	// https://learn.microsoft.com/azure/aks/use-nvidia-gpu
+	DevicePluginChart      = "nvidia-device-plugin"
+	DevicePluginRepository = "https://nvidia.github.io/k8s-device-plugin"
+	// GPUMonitoringVersion is that of Microsoft's chart, which reports the health of GPUs as conditions of their nodes. Its collector reads
+	// DCGM's metrics where the node runs DCGM, which AKS does only on pools whose GPUs it manages itself.
+	// https://learn.microsoft.com/azure/aks/monitor-gpu-metrics
+	GPUMonitoringVersion = "0.1.1"
+	// GPUMonitoringChart comes from the same registry as the operators.
+	GPUMonitoringChart = chartRepository + "/gpu-monitoring"
+
 	// RayVersion is what the default image holds, and what KubeRay is told that it holds.
 	// https://github.com/ray-project/ray/releases/tag/ray-2.55.1
 	RayVersion = "2.55.1"
@@ -71,6 +85,10 @@ func infraVersions() infra.Versions {
 		Kubernetes: kubernetesMinors(),
 		Kueue:      infra.Chart{Location: KueueChart, Version: KueueVersion},
 		KubeRay:    infra.Chart{Location: KubeRayChart, Version: KubeRayVersion},
+		DevicePlugin: infra.Chart{
+			Repository: DevicePluginRepository, Location: DevicePluginChart, Version: DevicePluginVersion,
+		},
+		GPUMonitoring: infra.Chart{Location: GPUMonitoringChart, Version: GPUMonitoringVersion},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,7 +144,8 @@ func TestPythonTestsRunTheSameRay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := "\nray==" + RayVersion; !strings.Contains(string(data), want) {
+		pin := regexp.MustCompile(`(?m)^ray(\[[a-z,]+\])?==` + regexp.QuoteMeta(RayVersion) + `\b`)
+		if !pin.Match(data) {
 			t.Errorf("%s does not pin ray to %s, the version of versions.go", file, RayVersion)
 		}
 	}

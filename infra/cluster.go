@@ -19,11 +19,12 @@ const (
 )
 
 func (c *Infra) newCluster(ctx *pulumi.Context) error {
-	cluster, err := containerservice.NewManagedCluster(ctx, c.name+"-cluster", c.clusterArgs(), pulumi.Parent(c), pulumi.Protect(c.args.Protect))
+	cluster, err := containerservice.NewManagedCluster(ctx, c.name+"-cluster", c.clusterArgs(), pulumi.Parent(c), pulumi.Protect(c.args.protects(protectCluster)))
 	if err != nil {
 		return err
 	}
 	c.aks, c.ClusterName = cluster, cluster.Name
+	c.OIDCIssuerURL = cluster.OidcIssuerProfile.IssuerURL().Elem()
 	return nil
 }
 

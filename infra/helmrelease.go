@@ -1,8 +1,6 @@
 package infra
 
 import (
-	"strings"
-
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
@@ -15,11 +13,22 @@ const releaseTimeout = 600
 
 // helmRelease is a Helm Release as far as this program needs one.
 type helmRelease struct {
-	name      string
-	namespace string
-	chart     Chart
-	values    map[string]any
+	// role is what its logical names say, and never changes; key is the operator's in config.
+	role, key string
+	// name and namespace are the release's; namespaceExists says that the namespace is none of ours.
+	name, namespace string
+	namespaceExists bool
+	chart           Chart
+	values          map[string]any
 }
+
+// The roles of the releases.
+const (
+	roleKubeRay       = "kuberay"
+	roleKueue         = "kueue"
+	roleDevicePlugin  = "device-plugin"
+	roleGPUMonitoring = "gpu-monitoring"
+)
 
 // release is the registered resource; its outputs are of no use to anyone here.
 type release struct{ pulumi.CustomResourceState }
@@ -31,7 +40,7 @@ func (h helmRelease) props() pulumi.Map {
 		"chart":     pulumi.String(h.chart.Location),
 		"values":    pulumi.ToMap(h.values),
 		"timeout":   pulumi.Int(releaseTimeout),
-		// The namespace is a resource of its own: Helm would create it but never delete it.
+		// The namespace is a resource of its own, or Kubernetes': Helm would create it but never delete it.
 		"createNamespace": pulumi.Bool(false),
 		"skipAwait":       pulumi.Bool(false),
 		// Makes the provider report the release in the shape of the Release type, as the SDK asks it to.
@@ -40,25 +49,13 @@ func (h helmRelease) props() pulumi.Map {
 	if h.chart.Version != "" {
 		props["version"] = pulumi.String(h.chart.Version)
 	}
+	if h.chart.Repository != "" {
+		props["repositoryOpts"] = pulumi.Map{"repo": pulumi.String(h.chart.Repository)}
+	}
 	return props
 }
 
 func (h helmRelease) register(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOption) (*release, error) {
 	r := &release{}
 	return r, ctx.RegisterResource(releaseToken, name, h.props(), r, opts...)
-}
-
-// or returns the chart that config names, with the pinned one's parts where it names none. A folder has no version to choose.
-func (o Operator) or(pinned Chart) Chart {
-	if o.Chart == "" {
-		o.Chart = pinned.Location
-	}
-	if o.Version == "" && !isFolder(o.Chart) {
-		o.Version = pinned.Version
-	}
-	return Chart{Location: o.Chart, Version: o.Version}
-}
-
-func isFolder(chart string) bool {
-	return strings.HasPrefix(chart, ".") || strings.HasPrefix(chart, "/")
 }

@@ -1,5 +1,5 @@
-// Package infra answers where the workloads run: the AKS cluster and its node pools, storage and the identity that reads it,
-// and the two operators that bring Ray and queueing into the cluster.
+// Package infra answers where the workloads run: the AKS cluster and its node pools, storage, what each tenant needs to reach it, and the
+// operators that bring Ray, queueing and GPUs into the cluster.
 package infra
 
 import (
@@ -7,6 +7,7 @@ import (
 
 	containerservice "github.com/pulumi/pulumi-azure-native-sdk/containerservice/v2/v20240901"
 	"github.com/pulumi/pulumi-azure-native-sdk/resources/v2"
+	"github.com/pulumi/pulumi-azure-native-sdk/storage/v2"
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
@@ -27,16 +28,27 @@ type Infra struct {
 	Kubeconfig pulumi.StringOutput
 	// StorageAccount is the name of the storage account.
 	StorageAccount pulumi.StringOutput
+	// OIDCIssuerURL is who signs the tokens of the cluster's service accounts; other identities can trust it too.
+	OIDCIssuerURL pulumi.StringOutput
+	// TenantID is the Microsoft Entra tenant that the identities are in. It has nothing to do with Tenant.
+	TenantID pulumi.StringOutput
+	// ClientIDs are the client ids of the tenants' identities, by tenant.
+	ClientIDs pulumi.StringMap
+	// Namespaces are the tenants' namespaces, by tenant.
+	Namespaces map[string]pulumi.Resource
 	// Kubernetes is the provider for everything inside the cluster.
 	Kubernetes *kubernetes.Provider
 
-	name   string
-	args   Args
-	group  *resources.ResourceGroup
-	aks    *containerservice.ManagedCluster
-	bridge pulumi.ResourceOption
-	// ready is what has to exist before a queue or a workload makes sense.
+	name    string
+	args    Args
+	group   *resources.ResourceGroup
+	aks     *containerservice.ManagedCluster
+	account *storage.StorageAccount
+	bridge  pulumi.ResourceOption
+	// ready is what has to exist before a queue makes sense: pools and operators.
 	ready []pulumi.Resource
+	// settled is what tenants have, and what has to exist before a workload makes sense.
+	settled []pulumi.Resource
 }
 
 // New creates the component. The caller passes the azure-native and random providers by pulumi.Providers.
@@ -44,7 +56,7 @@ func New(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOpt
 	if err := args.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Infra{name: name, args: args}
+	c := &Infra{name: name, args: args, ClientIDs: pulumi.StringMap{}, Namespaces: map[string]pulumi.Resource{}}
 	if err := ctx.RegisterComponentResource(Type, name, c, opts...); err != nil {
 		return nil, fmt.Errorf("registering %s: %w", name, err)
 	}
@@ -57,6 +69,7 @@ func New(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOpt
 		{"creating node pools", c.newNodePools},
 		{"reading the kubeconfig", c.newKubernetesProvider},
 		{"creating storage", c.newStorage},
+		{"creating tenants", c.newTenants},
 		{"installing operators", c.newOperators},
 	}
 	for _, step := range steps {
@@ -69,16 +82,23 @@ func New(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOpt
 		"clusterName":    c.ClusterName,
 		"kubeconfig":     c.Kubeconfig,
 		"storageAccount": c.StorageAccount,
+		"oidcIssuerUrl":  c.OIDCIssuerURL,
+		"tenantId":       c.TenantID,
+		"clientIds":      c.ClientIDs,
 	})
 }
 
 // InCluster returns the options that every object inside the cluster takes, beside its parent: it is deleted with the cluster
-// rather than one by one, it comes after what it needs, and its creation waits for Kueue's webhook.
+// rather than one by one, it comes after pools and operators, and its creation waits for Kueue's webhook. It does not come after
+// the tenants, so that a queue outlives the namespace of a tenant that goes, and the jobs in it.
 //
 // DeletedWith is inherited from a component, but only inside the engine: given to each object, it is also there for tests.
 func (c *Infra) InCluster() []pulumi.ResourceOption {
 	return []pulumi.ResourceOption{pulumi.DeletedWith(c.aks), pulumi.DependsOn(c.ready), c.bridge}
 }
+
+// Settled is what tenants have: pods that start before it is there have no storage, or no right to it.
+func (c *Infra) Settled() []pulumi.Resource { return c.settled }
 
 func (c *Infra) newResourceGroup(ctx *pulumi.Context) error {
 	group, err := resources.NewResourceGroup(ctx, c.name+"-resource-group", &resources.ResourceGroupArgs{

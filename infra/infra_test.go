@@ -2,12 +2,12 @@ package infra
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"ray-on-aks/internal/stacktest"
 
-	"github.com/google/uuid"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,75 +17,34 @@ import (
 // valid returns arguments that pass every check.
 func valid() Args {
 	return Args{
-		Name: "ray-test", Namespace: "ray", ServiceAccount: "ray-workload",
+		Name: "ray-test", ServiceAccount: "ray-workload", Tenants: []Tenant{{Name: "ray", Namespace: "ray"}},
 		Location: "eastus2", SubscriptionID: "00000000-0000-0000-0000-000000000000",
-		Versions: Versions{Kubernetes: []string{"1.34", "1.35"}, Kueue: Chart{"oci://kueue", "0.17.1"}, KubeRay: Chart{"oci://kuberay", "1.6.1"}},
+		Versions: Versions{
+			Kubernetes: []string{"1.34", "1.35"},
+			Kueue:      Chart{Location: "oci://kueue", Version: "0.17.1"}, KubeRay: Chart{Location: "oci://kuberay", Version: "1.6.1"},
+			DevicePlugin:  Chart{Location: "plugin", Version: "0.17.0", Repository: "https://plugins.example"},
+			GPUMonitoring: Chart{Location: "oci://monitoring", Version: "0.1.1"},
+		},
 		Cluster: Cluster{
 			KubernetesVersion: "1.35", Tier: "Standard", Login: LoginAzureCLI,
 			System: SystemPool{VMSize: "Standard_D4ds_v6", Count: 2},
 		},
 		Pools:   Pools{CPUPool: {VMSize: "Standard_D8ds_v6", Max: 2}},
-		Storage: Storage{AccountPrefix: "ray", SKU: "Standard_LRS", Container: "models"},
+		Storage: Storage{AccountPrefix: "ray", SKU: "Standard_LRS", Containers: []string{"aurora", "models"}},
 		Operators: Operators{
-			KubeRay: Operator{Mode: ModeInstall},
-			Kueue:   Kueue{Operator: Operator{Mode: ModeInstall}, WaitForPodsReady: metav1.Duration{Duration: 1800e9}, RequeueLimit: 5},
+			KubeRay: Operator{Mode: ModeInstall}, DevicePlugin: Operator{Mode: ModeInstall}, GPUMonitoring: Operator{Mode: ModeInstall},
+			Kueue: Kueue{Operator: Operator{Mode: ModeInstall}, WaitForPodsReady: metav1.Duration{Duration: 1800e9}, RequeueLimit: 5},
 		},
 	}
 }
 
-func TestValidate(t *testing.T) {
-	if err := valid().Validate(); err != nil {
-		t.Fatalf("valid arguments are refused: %v", err)
-	}
-	for words, change := range map[string]func(*Args){
-		"azure-native:location: must name":                                    func(a *Args) { a.Location = "" },
-		"azure-native:subscriptionId: must be a subscription's UUID":          func(a *Args) { a.SubscriptionID = "mine" },
-		"infra.name: \"rg-ray.\" is no name":                                  func(a *Args) { a.Name = "ray." },
-		"infra.name: \"" + strings.Repeat("a", 55):                            func(a *Args) { a.Name = strings.Repeat("a", 55) },
-		"infra.namespace: \"Ray\" is no Kubernetes name":                      func(a *Args) { a.Namespace = "Ray" },
-		`infra.namespace: "default" belongs to Kubernetes`:                    func(a *Args) { a.Namespace = "default" },
-		`infra.namespace: "kube-system" belongs to Kubernetes`:                func(a *Args) { a.Namespace = "kube-system" },
-		`infra.namespace: "kube-public" belongs to Kubernetes`:                func(a *Args) { a.Namespace = "kube-public" },
-		`infra.namespace: "kube-node-lease" belongs to Kubernetes`:            func(a *Args) { a.Namespace = "kube-node-lease" },
-		`infra.namespace: "kueue-system" belongs to Kueue`:                    func(a *Args) { a.Namespace = "kueue-system" },
-		`infra.namespace: "kuberay-system" belongs to KubeRay`:                func(a *Args) { a.Namespace = "kuberay-system" },
-		"infra.cluster.kubernetesVersion: must be like":                       func(a *Args) { a.Cluster.KubernetesVersion = "latest" },
-		`of 1.34, 1.35, got "1.99": `:                                         func(a *Args) { a.Cluster.KubernetesVersion = "1.99" },
-		`of 1.34, 1.35, got "1.33.4": `:                                       func(a *Args) { a.Cluster.KubernetesVersion = "1.33.4" },
-		`of 1.34, 1.35, got "1.9": `:                                          func(a *Args) { a.Cluster.KubernetesVersion = "1.9" },
-		"infra.cluster.tier: must be one of":                                  func(a *Args) { a.Cluster.Tier = "standard" },
-		"infra.cluster.login: must be one of azurecli, workloadidentity":      func(a *Args) { a.Cluster.Login = "devicecode" },
-		"infra.cluster.adminGroups: has no effect":                            func(a *Args) { a.Cluster.AdminGroups = []string{"x"} },
-		"infra.cluster.adminGroups[0]: must be the object id":                 func(a *Args) { a.Cluster.AdminGroups = []string{"x"} },
-		"infra.cluster.system.vmSize: unknown VM size":                        func(a *Args) { a.Cluster.System.VMSize = "big" },
-		"infra.cluster.system.count: must be between 1 and 1000, got 0":       func(a *Args) { a.Cluster.System.Count = 0 },
-		"infra.cluster.system.count: must be between 1 and 1000, got 1001":    func(a *Args) { a.Cluster.System.Count = 1001 },
-		"infra.pools.cpu.max: must be between max(1, min) and 1000, got 1001": func(a *Args) { a.Pools[CPUPool] = Pool{VMSize: "Standard_D8ds_v6", Max: 1001} },
-		"infra.pools.cpu: must exist":                                         func(a *Args) { a.Pools = Pools{} },
-		"infra.pools.system: is the name of the cluster's own":                func(a *Args) { a.Pools["system"] = a.Pools[CPUPool] },
-		`infra.pools.gputrainingpool1: "gputrainingpool1" is no name`:         func(a *Args) { a.Pools["gputrainingpool1"] = a.Pools[CPUPool] },
-		`"gpu" would do`: func(a *Args) { a.Pools["1gpu"] = a.Pools[CPUPool] },
-		"infra.pools.cpu.vmSize: Standard_NC24ads_A100_v4 has GPUs":           func(a *Args) { a.Pools[CPUPool] = Pool{VMSize: "Standard_NC24ads_A100_v4", Max: 1} },
-		"infra.pools.cpu.min: must not be negative":                           func(a *Args) { a.Pools[CPUPool] = Pool{VMSize: "Standard_D8ds_v6", Min: -1, Max: 1} },
-		"infra.pools.cpu.max: must be between":                                func(a *Args) { a.Pools[CPUPool] = Pool{VMSize: "Standard_D8ds_v6", Min: 2, Max: 1, Count: 2} },
-		"infra.pools.cpu.count: must be between min 0 and max 2, got 3":       func(a *Args) { a.Pools[CPUPool] = Pool{VMSize: "Standard_D8ds_v6", Max: 2, Count: 3} },
-		"infra.storage.accountPrefix: \"My-Data\" is no name":                 func(a *Args) { a.Storage.AccountPrefix = "My-Data" },
-		"infra.storage.container: \"a--b\" is no name":                        func(a *Args) { a.Storage.Container = "a--b" },
-		"infra.storage.sku: must be one of":                                   func(a *Args) { a.Storage.SKU = "Premium_LRS" },
-		"infra.cluster.system.zones[0]: must be one of 1, 2, 3, got \"a\"":    func(a *Args) { a.Cluster.System.Zones = Zones{"a"} },
-		"infra.pools.cpu.zones[1]: repeats zone 2":                            func(a *Args) { a.Pools[CPUPool] = Pool{VMSize: "Standard_D8ds_v6", Max: 1, Zones: Zones{"2", "2"}} },
-		"infra.operators.kuberay.mode: must be one of install, preinstalled":  func(a *Args) { a.Operators.KubeRay.Mode = "none" },
-		"infra.operators.kueue.frameworks[0]: must be one of batch/job":       func(a *Args) { a.Operators.Kueue.Frameworks = []string{"pod"} },
-		"infra.operators.kueue.waitForPodsReady: must be at least 1m":         func(a *Args) { a.Operators.Kueue.WaitForPodsReady.Duration = 0 },
-		"infra.operators.kueue.requeueLimit: must not be negative":            func(a *Args) { a.Operators.Kueue.RequeueLimit = -1 },
-		"infra.operators.kueue.retainFinished: must not be negative, got -1s": func(a *Args) { a.Operators.Kueue.RetainFinished.Duration = -1e9 },
-	} {
-		args := valid()
-		change(&args)
-		if err := args.Validate(); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("want %q, got: %v", words, err)
-		}
-	}
+// large returns arguments with two tenants, and GPU pools for queues and for services.
+func large() Args {
+	a := valid()
+	a.Tenants = []Tenant{{Name: "vision", Namespace: "ray-vision"}, {Name: "language", Namespace: "ray-language"}}
+	a.Pools["gpu"] = Pool{VMSize: "Standard_ND96amsr_A100_v4", Max: 2}
+	a.Pools["serve"] = Pool{VMSize: "Standard_NC24ads_A100_v4", Max: 1, Serving: true}
+	return a
 }
 
 // run registers the component as a program would.
@@ -95,16 +54,6 @@ func run(t *testing.T, args Args) stacktest.Recording {
 		_, err := New(ctx, "infra", args)
 		return err
 	}, stacktest.Options{Stack: "test"})
-}
-
-func TestPoolsBelongToTheAutoscaler(t *testing.T) {
-	pool := run(t, valid()).One(t, ":AgentPool")
-	if len(pool.IgnoreChanges) != 1 || pool.IgnoreChanges[0] != "count" {
-		t.Errorf("ignores %v", pool.IgnoreChanges)
-	}
-	if pool.Inputs["agentPoolName"].StringValue() != CPUPool || !pool.Inputs["enableAutoScaling"].BoolValue() {
-		t.Errorf("inputs %v", pool.Inputs)
-	}
 }
 
 func TestZones(t *testing.T) {
@@ -134,44 +83,58 @@ func TestClusterInputs(t *testing.T) {
 	stacktest.Golden(t, "storage", r.One(t, ":StorageAccount").Inputs.Mappable())
 }
 
-func TestIdentityIsKnownAtPreviewAndLimited(t *testing.T) {
-	r := run(t, valid())
-	assignment := r.One(t, ":RoleAssignment").Inputs
-	if _, err := uuid.Parse(assignment["roleAssignmentName"].StringValue()); err != nil {
-		t.Errorf("name %v: %v", assignment["roleAssignmentName"], err)
-	}
-	if got := assignment["principalType"].StringValue(); got != "ServicePrincipal" {
-		t.Errorf("principal type %q", got)
-	}
-	if got := assignment["scope"].StringValue(); got != "infra-storage-id" {
-		t.Errorf("the role reaches %q, not just the account", got)
-	}
-	credential := r.One(t, ":FederatedIdentityCredential").Inputs
-	if got := credential["subject"].StringValue(); got != "system:serviceaccount:ray:ray-workload" {
-		t.Errorf("subject %q", got)
-	}
-	if got := credential["issuer"].StringValue(); got != stacktest.IssuerURL {
-		t.Errorf("issuer %q", got)
+func TestPoolsBelongToTheAutoscaler(t *testing.T) {
+	r := run(t, large())
+	for _, name := range []string{"cpu", "gpu", "serve"} {
+		pool := r.Named(t, "infra-pool-"+name)
+		if !slices.Equal(pool.IgnoreChanges, []string{"count"}) {
+			t.Errorf("%s ignores %v", name, pool.IgnoreChanges)
+		}
+		if pool.Inputs["agentPoolName"].StringValue() != name || !pool.Inputs["enableAutoScaling"].BoolValue() || pool.Inputs["minCount"].NumberValue() != 0 {
+			t.Errorf("inputs %v", pool.Inputs)
+		}
 	}
 }
 
-func TestAssignmentNameFollowsWhatItSays(t *testing.T) {
-	a, b := valid(), valid()
-	b.Tags = map[string]string{"x": "y"}
-	if a.assignmentName("r") != b.assignmentName("r") {
-		t.Error("a tag renames the assignment")
+func TestOnlyPodsWithGPUsComeToGPUPools(t *testing.T) {
+	args := large()
+	args.SKUs = map[string]Size{"Standard_NC40ads_H100_v5": h100}
+	args.Pools["h100"] = Pool{VMSize: "standard_nc40ads_h100_v5", Max: 1}
+	r := run(t, args)
+	for _, name := range []string{"gpu", "serve", "h100"} {
+		if got := fmt.Sprint(r.Named(t, "infra-pool-"+name).Inputs["nodeTaints"].Mappable()); got != "[nvidia.com/gpu=present:NoSchedule]" {
+			t.Errorf("%s has the taints %s", name, got)
+		}
 	}
-	b.Name = "other"
-	if a.assignmentName("r") == b.assignmentName("r") || a.assignmentName("r") == a.assignmentName("s") {
-		t.Error("another identity or role has the same name")
+	if cpu := r.Named(t, "infra-pool-cpu").Inputs; cpu.HasValue("nodeTaints") {
+		t.Errorf("the cpu pool has the taints %v", cpu["nodeTaints"])
 	}
 }
 
-func TestServiceAccountNamesTheIdentity(t *testing.T) {
-	metadata := run(t, valid()).One(t, ":ServiceAccount").Inputs["metadata"].ObjectValue()
-	got := metadata["annotations"].ObjectValue()[resource.PropertyKey("azure.workload.identity/client-id")].StringValue()
-	if got != stacktest.ClientID {
-		t.Errorf("client id %q", got)
+func TestGPUPoolInputs(t *testing.T) {
+	stacktest.Golden(t, "gpupool", run(t, large()).Named(t, "infra-pool-gpu").Inputs.Mappable())
+}
+
+func TestOutputs(t *testing.T) {
+	var c *Infra
+	stacktest.Run(t, func(ctx *pulumi.Context) (err error) {
+		c, err = New(ctx, "infra", large())
+		return err
+	}, stacktest.Options{Stack: "test"})
+	for want, output := range map[string]pulumi.Input{
+		stacktest.IssuerURL: c.OIDCIssuerURL, stacktest.TenantID: c.TenantID, "rg-ray-test": c.ResourceGroup, "ray" + stacktest.Suffix: c.StorageAccount,
+	} {
+		if got, _ := stacktest.Resolve(t, output); got != want {
+			t.Errorf("output %v, want %s", got, want)
+		}
+	}
+	if len(c.ClientIDs) != 2 {
+		t.Fatalf("client ids %v", c.ClientIDs)
+	}
+	for tenant, output := range c.ClientIDs {
+		if got, _ := stacktest.Resolve(t, output); got != stacktest.ClientID("id-ray-test-"+tenant) {
+			t.Errorf("%s has the client id %v", tenant, got)
+		}
 	}
 }
 
@@ -180,36 +143,6 @@ func TestProviderIsNeverReplacedByCredentials(t *testing.T) {
 	want := "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/rg-ray-test/providers/Microsoft.ContainerService/managedClusters/aks-ray-test"
 	if got := p.Inputs["clusterIdentifier"].StringValue(); got != want {
 		t.Errorf("identifier %q", got)
-	}
-}
-
-func TestOperators(t *testing.T) {
-	args := valid()
-	args.Operators.KubeRay = Operator{Mode: ModePreinstalled}
-	args.Operators.Kueue.Operator = Operator{Mode: ModeInstall, Chart: "./charts/kueue"}
-	release := run(t, args).One(t, releaseToken)
-	if release.Inputs["chart"].StringValue() != "./charts/kueue" || release.Inputs.HasValue("version") {
-		t.Errorf("release %v", release.Inputs)
-	}
-	for _, tc := range []struct {
-		in   Operator
-		want Chart
-	}{
-		{Operator{}, Chart{"oci://x", "1"}},
-		{Operator{Version: "2"}, Chart{"oci://x", "2"}},
-		{Operator{Chart: "oci://y"}, Chart{"oci://y", "1"}},
-		{Operator{Chart: "/y"}, Chart{"/y", ""}},
-	} {
-		if got := tc.in.or(Chart{"oci://x", "1"}); got != tc.want {
-			t.Errorf("%+v: %+v, want %+v", tc.in, got, tc.want)
-		}
-	}
-}
-
-func TestKubeRayComesFirst(t *testing.T) {
-	kueue := run(t, valid()).Named(t, "infra-kueue")
-	if !strings.Contains(strings.Join(kueue.Dependencies, " "), "::infra-kuberay") {
-		t.Errorf("Kueue comes after %v", kueue.Dependencies)
 	}
 }
 

@@ -83,11 +83,12 @@ func (r nameRule) suggest(name string) string {
 	return s
 }
 
-// The names of what is made once a stack. They are plain strings, so that previews of an empty stack already show them and
-// role assignments can be named after them.
+// The names of what is made once a stack, and once a tenant. They are plain strings, so that previews of an empty stack already show them
+// and role assignments can be named after them.
 func (a Args) resourceGroupName() string { return "rg-" + a.Name }
 func (a Args) clusterName() string       { return "aks-" + a.Name }
-func (a Args) identityName() string      { return "id-" + a.Name }
+
+func (a Args) identityName(t Tenant) string { return "id-" + a.Name + "-" + t.Name }
 
 // clusterID is the cluster's ARM id, written rather than read so that it never becomes unknown.
 func (a Args) clusterID() string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/aks"
 
 	containerservice "github.com/pulumi/pulumi-azure-native-sdk/containerservice/v2/v20240901"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -16,7 +17,7 @@ func (c *Infra) newNodePools(ctx *pulumi.Context) error {
 	for _, name := range c.args.Pools.Names() {
 		pool, err := containerservice.NewAgentPool(ctx, c.name+"-pool-"+name, c.poolArgs(name, c.args.Pools[name]),
 			pulumi.Parent(c),
-			pulumi.Protect(c.args.Protect),
+			pulumi.Protect(c.args.protects(protectPool+name)),
 			pulumi.DeletedWith(c.aks),
 			// The autoscaler owns the number of nodes. ARM would also refuse to set it.
 			pulumi.IgnoreChanges([]string{"count"}))
@@ -28,8 +29,9 @@ func (c *Infra) newNodePools(ctx *pulumi.Context) error {
 	return nil
 }
 
+// poolArgs sets no node labels: AKS gives each node the labels of its pool and of its GPUs itself, and refuses them from others.
 func (c *Infra) poolArgs(name string, p Pool) *containerservice.AgentPoolArgs {
-	return &containerservice.AgentPoolArgs{
+	args := &containerservice.AgentPoolArgs{
 		// Named, since Pulumi's own suffix would overrun the twelve characters that a pool's name may have.
 		AgentPoolName:     pulumi.String(name),
 		ResourceGroupName: c.group.Name,
@@ -47,4 +49,8 @@ func (c *Infra) poolArgs(name string, p Pool) *containerservice.AgentPoolArgs {
 		UpgradeSettings:   &containerservice.AgentPoolUpgradeSettingsArgs{MaxSurge: pulumi.String(upgradeSurge)},
 		Tags:              c.tags(),
 	}
+	if c.args.hasGPUs(p) {
+		args.NodeTaints = pulumi.StringArray{pulumi.String(aks.TaintString(aks.TaintGPU()))}
+	}
+	return args
 }

@@ -2,6 +2,8 @@ package infra
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"ray-on-aks/internal/aks"
 	"ray-on-aks/internal/webhook"
@@ -14,6 +16,10 @@ const (
 	kueueNamespace   = "kueue-system"
 	kubeRayRelease   = "kuberay-operator"
 	kubeRayNamespace = "kuberay-system"
+
+	// kueueImage and kubeRayImage are Microsoft's builds; their tags are the charts' versions with a v.
+	kueueImage   = "mcr.microsoft.com/oss/v2/kueue/kueue"
+	kubeRayImage = "mcr.microsoft.com/oss/v2/kuberay/operator"
 )
 
 // newOperators installs KubeRay, then Kueue: Kueue starts to manage RayJobs when their kind exists.
@@ -23,50 +29,104 @@ func (c *Infra) newOperators(ctx *pulumi.Context) error {
 		return err
 	}
 	c.bridge = bridge
-	if err := c.newKubeRay(ctx); err != nil {
-		return fmt.Errorf("KubeRay: %w", err)
+	releases, err := c.args.releases()
+	if err != nil {
+		return err
 	}
-	if err := c.newKueue(ctx); err != nil {
-		return fmt.Errorf("Kueue: %w", err)
+	for _, r := range releases {
+		if err := c.install(ctx, r); err != nil {
+			return fmt.Errorf("%s: %w", r.role, err)
+		}
 	}
 	return nil
 }
 
-func (c *Infra) newKubeRay(ctx *pulumi.Context) error {
-	if c.args.Operators.KubeRay.Mode == ModePreinstalled {
-		return nil
+// releases are the charts that are installed, in their order.
+func (a Args) releases() ([]helmRelease, error) {
+	var all []helmRelease
+	o := a.Operators
+	if o.KubeRay.Mode == ModeInstall {
+		all = append(all, a.kubeRay())
 	}
-	return c.install(ctx, "kuberay", helmRelease{
-		name:      kubeRayRelease,
-		namespace: kubeRayNamespace,
-		chart:     c.args.Operators.KubeRay.or(c.args.Versions.KubeRay),
-		values:    onSystemPool(),
-	})
+	if o.Kueue.Mode == ModeInstall {
+		kueue, err := a.kueue()
+		if err != nil {
+			return nil, fmt.Errorf("Kueue's configuration: %w", err)
+		}
+		all = append(all, kueue)
+	}
+	if len(a.gpuPools()) == 0 {
+		return all, nil
+	}
+	if o.DevicePlugin.Mode == ModeInstall {
+		all = append(all, a.devicePlugin())
+	}
+	if o.GPUMonitoring.Mode == ModeInstall {
+		all = append(all, a.gpuMonitoring())
+	}
+	return all, nil
 }
 
-func (c *Infra) newKueue(ctx *pulumi.Context) error {
-	if c.args.Operators.Kueue.Mode == ModePreinstalled {
-		return nil
-	}
-	values, err := KueueValues(c.args.Operators.Kueue, c.args.Namespace)
+// Releases says what is installed by Helm, and where: namespace/release and the chart's version, by the operator's key in config.
+func (a Args) Releases() map[string]string {
+	installed := map[string]string{}
+	releases, err := a.releases()
 	if err != nil {
-		return err
+		return installed // New reports it
 	}
-	return c.install(ctx, "kueue", helmRelease{
-		name:      kueueRelease,
-		namespace: kueueNamespace,
-		chart:     c.args.Operators.Kueue.or(c.args.Versions.Kueue),
-		values:    values,
-	})
+	for _, r := range releases {
+		version := r.chart.Version
+		if version == "" {
+			version = r.chart.Location
+		}
+		installed[r.key] = r.namespace + "/" + r.name + " " + version
+	}
+	return installed
 }
 
-// install makes the namespace and the release, after everything that has been made ready so far.
-func (c *Infra) install(ctx *pulumi.Context, role string, h helmRelease) error {
-	namespace, err := c.newNamespace(ctx, role+"-namespace", h.namespace)
-	if err != nil {
-		return err
+func (a Args) kubeRay() helmRelease {
+	o := a.Operators.KubeRay
+	chart := o.or(a.Versions.KubeRay)
+	values := onSystemPool()
+	// With it KubeRay has the workers wait for their head, so that none of them starts, fails and starts again.
+	values["env"] = []any{map[string]any{"name": "ENABLE_INIT_CONTAINER_INJECTION", "value": "true"}}
+	if o.Chart == "" {
+		values["image"] = image(kubeRayImage, chart)
 	}
-	r, err := h.register(ctx, c.name+"-"+role, c.child(pulumi.DependsOn(append([]pulumi.Resource{namespace}, c.ready...))))
+	return helmRelease{role: roleKubeRay, key: "kuberay", name: kubeRayRelease, namespace: kubeRayNamespace, chart: chart, values: values}
+}
+
+func (a Args) kueue() (helmRelease, error) {
+	o := a.Operators.Kueue
+	chart := o.or(a.Versions.Kueue)
+	values, err := KueueValues(o, a.namespaces()...)
+	if err != nil {
+		return helmRelease{}, err
+	}
+	if o.Chart == "" {
+		manager := map[string]any{"manager": map[string]any{"image": image(kueueImage, chart)}}
+		maps.Copy(manager, onSystemPool())
+		values["controllerManager"] = manager
+	}
+	return helmRelease{role: roleKueue, key: "kueue", name: kueueRelease, namespace: kueueNamespace, chart: chart, values: values}, nil
+}
+
+// image is the operator's image where the pinned chart is used. A chart that config names brings its own.
+func image(repository string, chart Chart) map[string]any {
+	return map[string]any{"repository": repository, "tag": "v" + chart.Version}
+}
+
+// install makes the namespace, unless it is Kubernetes' own, and the release, after everything that has been made ready so far.
+func (c *Infra) install(ctx *pulumi.Context, h helmRelease) error {
+	after := c.ready
+	if !h.namespaceExists {
+		namespace, err := c.newNamespace(ctx, h.role+"-namespace", h.namespace)
+		if err != nil {
+			return err
+		}
+		after = append(slices.Clone(after), namespace)
+	}
+	r, err := h.register(ctx, c.name+"-"+h.role, c.child(pulumi.DependsOn(after)))
 	if err != nil {
 		return err
 	}

@@ -28,13 +28,16 @@ func (c *Infra) newStorage(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	c.StorageAccount = account.Name
-	return c.newIdentity(ctx, account.ID())
+	c.account, c.StorageAccount = account, account.Name
+	if err := c.newRetention(ctx); err != nil {
+		return fmt.Errorf("setting the retention: %w", err)
+	}
+	return c.newContainers(ctx)
 }
 
 func (c *Infra) newAccount(ctx *pulumi.Context, name pulumi.StringOutput) (*storage.StorageAccount, error) {
 	s := c.args.Storage
-	account, err := storage.NewStorageAccount(ctx, c.name+"-storage", &storage.StorageAccountArgs{
+	return storage.NewStorageAccount(ctx, c.name+"-storage", &storage.StorageAccountArgs{
 		AccountName:            name,
 		ResourceGroupName:      c.group.Name,
 		Location:               pulumi.String(c.args.Location),
@@ -48,29 +51,32 @@ func (c *Infra) newAccount(ctx *pulumi.Context, name pulumi.StringOutput) (*stor
 		AllowBlobPublicAccess:  pulumi.Bool(false),
 		// Pods come by workload identity and people by Entra; a key could do everything and be copied anywhere.
 		AllowSharedKeyAccess: pulumi.Bool(false),
-	}, pulumi.Parent(c), pulumi.Protect(c.args.Protect))
-	if err != nil {
-		return nil, err
-	}
+	}, pulumi.Parent(c), pulumi.Protect(c.args.protects(protectStorage)))
+}
+
+func (c *Infra) newRetention(ctx *pulumi.Context) error {
 	retention := storage.DeleteRetentionPolicyArgs{Enabled: pulumi.Bool(true), Days: pulumi.Int(softDeleteDays)}
-	_, err = storage.NewBlobServiceProperties(ctx, c.name+"-storage-retention", &storage.BlobServicePropertiesArgs{
-		AccountName:                    account.Name,
+	_, err := storage.NewBlobServiceProperties(ctx, c.name+"-storage-retention", &storage.BlobServicePropertiesArgs{
+		AccountName:                    c.account.Name,
 		ResourceGroupName:              c.group.Name,
 		BlobServicesName:               pulumi.String("default"),
 		DeleteRetentionPolicy:          retention,
 		ContainerDeleteRetentionPolicy: retention,
-	}, pulumi.Parent(c), pulumi.DeletedWith(account))
-	if err != nil {
-		return nil, fmt.Errorf("setting the retention: %w", err)
+	}, pulumi.Parent(c), pulumi.DeletedWith(c.account))
+	return err
+}
+
+func (c *Infra) newContainers(ctx *pulumi.Context) error {
+	for _, name := range c.args.Storage.Containers {
+		_, err := storage.NewBlobContainer(ctx, c.name+"-container-"+name, &storage.BlobContainerArgs{
+			AccountName:       c.account.Name,
+			ResourceGroupName: c.group.Name,
+			ContainerName:     pulumi.String(name),
+			PublicAccess:      storage.PublicAccessNone,
+		}, pulumi.Parent(c), pulumi.Protect(c.args.protects(protectStorage)))
+		if err != nil {
+			return fmt.Errorf("creating the container %s: %w", name, err)
+		}
 	}
-	_, err = storage.NewBlobContainer(ctx, c.name+"-container-"+s.Container, &storage.BlobContainerArgs{
-		AccountName:       account.Name,
-		ResourceGroupName: c.group.Name,
-		ContainerName:     pulumi.String(s.Container),
-		PublicAccess:      storage.PublicAccessNone,
-	}, pulumi.Parent(c), pulumi.Protect(c.args.Protect))
-	if err != nil {
-		return nil, fmt.Errorf("creating the container: %w", err)
-	}
-	return account, nil
+	return nil
 }

@@ -1,53 +1,112 @@
 package queues
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"ray-on-aks/infra/sku"
-	"ray-on-aks/internal/strict"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Args declares who may use the hardware. It is the stack's `queues` object; the fields without a key are filled in by main.
 type Args struct {
-	// Shape is how the quota is divided. Default and only shape: single, one queue that has all of it.
+	// Shape is how the quota is divided: single (default) or teams.
 	Shape Shape `json:"shape"`
-	// ClusterQueue is the cluster-wide queue's name. Default: ray.
+	// ClusterQueue is the one queue's name in the shape single. Default: ray.
 	ClusterQueue string `json:"clusterQueue"`
-	// LocalQueue is the queue that workloads name. Default: ray-jobs.
+	// Cohort is what the teams' queues borrow from in the shape teams. Default: ray.
+	Cohort string `json:"cohort"`
+	// LocalQueue is the queue that workloads name, in the namespace of every tenant. Default: ray-jobs.
 	LocalQueue string `json:"localQueue"`
+	// Namespace is where workloads run while no teams are declared. Default: ray.
+	Namespace string `json:"namespace"`
 	// Quota is the quota of a pool, where it should be less than what the pool can allocate at its maximum size.
 	Quota map[string]Quota `json:"quota"`
+	// Teams are who shares the hardware, by name. They have their own namespaces in either shape, and their own quota in the shape
+	// teams. Default: none, which is one tenant for everybody.
+	Teams Teams `json:"teams"`
+	// Priorities are the values of the priority classes that workloads may name; the higher goes first. Default: low 100, normal 500,
+	// high 1000; what a stack names is added or changed.
+	Priorities map[string]int32 `json:"priorities"`
 
-	// Namespace is where the workloads run.
-	Namespace string `json:"-"`
 	// Pools are the node pools that the quota comes from.
 	Pools []Pool `json:"-"`
-	// InCluster are the options that every object takes beside its parent: deletedWith, order, hooks.
+	// InCluster are the options that every object takes beside its parent: deletedWith, order, hooks. They must not put the objects after
+	// the tenants' namespaces: where a team is removed, its ClusterQueue is gone only when the jobs in its namespace are.
 	InCluster []pulumi.ResourceOption `json:"-"`
+	// Namespaces are the tenants' namespaces by tenant: what its LocalQueue comes after.
+	Namespaces map[string]pulumi.Resource `json:"-"`
 }
 
 // Shape is how the quota is divided.
 type Shape string
 
-// ShapeSingle is one queue with the whole quota.
-const ShapeSingle Shape = "single"
+const (
+	// ShapeSingle is one queue with the whole quota.
+	ShapeSingle Shape = "single"
+	// ShapeTeams is a queue a team, which lends to the others what its team does not use.
+	ShapeTeams Shape = "teams"
+)
 
-// Quota limits one pool; an empty field means all that the pool has.
+// Quota limits one pool; an empty field sets no limit of its own.
 type Quota struct {
 	// CPU is in cores, for example 6 or 6500m.
 	CPU *resource.Quantity `json:"cpu"`
-	// Memory is in bytes, for example 24Gi.
+	// Memory is in bytes, for example 24Gi; what is left of it above a whole MiB is not used.
 	Memory *resource.Quantity `json:"memory"`
 	// GPUs is a number of whole GPUs.
 	GPUs *int64 `json:"gpus"`
 }
+
+// Team declares a tenant, and what it is guaranteed in the shape teams.
+type Team struct {
+	// Namespace is where its workloads run. Default: ray-<team>.
+	Namespace string `json:"namespace"`
+	// Share is its part of what the teams without a quota divide among them. Default: 1.
+	Share int `json:"share"`
+	// Quota is what it is guaranteed of a pool, by pool. Default: its share.
+	Quota map[string]Quota `json:"quota"`
+	// BorrowingLimit is how much more than its quota it may use while others do not, by pool. Default: all of theirs.
+	BorrowingLimit map[string]Quota `json:"borrowingLimit"`
+	// LendingLimit is how much of its quota others may use while it does not, by pool. Default: all of it.
+	LendingLimit map[string]Quota `json:"lendingLimit"`
+}
+
+// Teams are teams by name.
+type Teams map[string]Team
+
+// UnmarshalJSON decodes onto the teams that are there, and gives a new one its share.
+func (t *Teams) UnmarshalJSON(data []byte) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return err
+	}
+	merged := maps.Clone(*t)
+	if merged == nil {
+		merged = Teams{}
+	}
+	for name, fields := range raw {
+		team, ok := merged[name]
+		if !ok {
+			team.Share = 1
+		}
+		if err := json.Unmarshal(fields, &team); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		merged[name] = team
+	}
+	*t = merged
+	return nil
+}
+
+// Names lists the teams in a fixed order.
+func (t Teams) Names() []string { return slices.Sorted(maps.Keys(t)) }
 
 // Pool is a node pool as a queue sees it.
 type Pool struct {
@@ -57,24 +116,48 @@ type Pool struct {
 	Nodes int
 	// Node is what workloads can have of one node.
 	Node sku.Resources
+	// Taints are on every node of the pool.
+	Taints []corev1.Taint
+	// Reserved is what services on the pool hold outside the queues.
+	Reserved sku.Resources
 }
 
-// capacity is what the pool can allocate at its maximum size.
-func (p Pool) capacity() sku.Resources { return p.Node.Times(int64(p.Nodes)) }
+// Tenant is who has a namespace and a queue in it.
+type Tenant struct {
+	// Name is the team's; ray where there are no teams.
+	Name string
+	// Namespace is where its workloads run.
+	Namespace string
+	// ClusterQueue is the queue that its quota is in.
+	ClusterQueue string
+	// LocalQueue is the queue that its workloads name.
+	LocalQueue string
+}
 
-// QuotaOf is what the queue may hand out of the pool.
-func (a Args) QuotaOf(p Pool) sku.Resources {
-	r, q := p.capacity(), a.Quota[p.Name]
-	if q.CPU != nil {
-		r.MilliCPU = q.CPU.MilliValue()
+const (
+	// onlyTenant is the tenant's name where no teams are declared.
+	onlyTenant = "ray"
+	// namespacePrefix begins the namespace of a team that names none.
+	namespacePrefix = "ray-"
+)
+
+// Tenants lists the tenants in the order of their names.
+func (a Args) Tenants() []Tenant {
+	if len(a.Teams) == 0 {
+		return []Tenant{{Name: onlyTenant, Namespace: a.Namespace, ClusterQueue: a.ClusterQueue, LocalQueue: a.LocalQueue}}
 	}
-	if q.Memory != nil {
-		r.MemoryMiB = q.Memory.Value() >> 20
+	var tenants []Tenant
+	for _, name := range a.Teams.Names() {
+		t := Tenant{Name: name, Namespace: a.Teams[name].Namespace, ClusterQueue: a.ClusterQueue, LocalQueue: a.LocalQueue}
+		if t.Namespace == "" {
+			t.Namespace = namespacePrefix + name
+		}
+		if a.Shape == ShapeTeams {
+			t.ClusterQueue = name
+		}
+		tenants = append(tenants, t)
 	}
-	if q.GPUs != nil {
-		r.GPUs = *q.GPUs
-	}
-	return r
+	return tenants
 }
 
 // Ordered lists the pools in the order in which Kueue tries their flavors: pools without GPUs first, so that heads and submitters do
@@ -82,7 +165,10 @@ func (a Args) QuotaOf(p Pool) sku.Resources {
 func (a Args) Ordered() []Pool {
 	return slices.SortedFunc(slices.Values(a.Pools), func(x, y Pool) int {
 		if (x.Node.GPUs > 0) != (y.Node.GPUs > 0) {
-			return int(x.Node.GPUs - y.Node.GPUs)
+			if x.Node.GPUs > 0 {
+				return 1
+			}
+			return -1
 		}
 		return strings.Compare(x.Name, y.Name)
 	})
@@ -91,43 +177,4 @@ func (a Args) Ordered() []Pool {
 // hasGPUs reports whether any pool has GPUs.
 func (a Args) hasGPUs() bool {
 	return slices.ContainsFunc(a.Pools, func(p Pool) bool { return p.Node.GPUs > 0 })
-}
-
-// Validate reports everything that cannot work, each with the path of its config key.
-func (a Args) Validate() error {
-	var errs []error
-	if a.Shape != ShapeSingle {
-		errs = append(errs, fmt.Errorf("queues.shape: must be %s, got %q", ShapeSingle, a.Shape))
-	}
-	errs = append(errs, strict.CheckLabel("queues.clusterQueue", a.ClusterQueue), strict.CheckLabel("queues.localQueue", a.LocalQueue))
-	if a.LocalQueue == "default" {
-		errs = append(errs, errors.New("queues.localQueue: must not be default: Kueue would put every unlabelled Ray object of the namespace into it"))
-	}
-	known := map[string]Pool{}
-	for _, p := range a.Pools {
-		known[p.Name] = p
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.Quota)) {
-		path := "queues.quota." + name
-		pool, ok := known[name]
-		if !ok {
-			errs = append(errs, fmt.Errorf("%s: there is no pool of that name, only %s", path, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
-			continue
-		}
-		errs = append(errs, a.validateQuota(path, pool))
-	}
-	return errors.Join(errs...)
-}
-
-// validateQuota refuses a quota above the hardware: Kueue would admit what can never be scheduled.
-func (a Args) validateQuota(path string, p Pool) error {
-	var errs []error
-	q := a.QuotaOf(p)
-	if over := q.Exceeds(p.capacity()); len(over) > 0 {
-		errs = append(errs, fmt.Errorf("%s: is more than %d nodes of the pool can allocate: %s", path, p.Nodes, strings.Join(over, ", ")))
-	}
-	if q.MilliCPU < 0 || q.MemoryMiB < 0 || q.GPUs < 0 {
-		errs = append(errs, fmt.Errorf("%s: must not be negative", path))
-	}
-	return errors.Join(errs...)
 }

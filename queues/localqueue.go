@@ -7,11 +7,11 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// localQueue is the namespace's door to the ClusterQueue.
-func localQueue(a Args) crd.Object {
+// localQueue is the door from a tenant's namespace to its ClusterQueue.
+func localQueue(t Tenant) crd.Object {
 	return crd.Object{
 		GVK:  kind("LocalQueue"),
-		Meta: metav1.ObjectMeta{Name: a.LocalQueue, Namespace: a.Namespace, Labels: labels()},
-		Spec: &kueue.LocalQueueSpec{ClusterQueue: kueue.ClusterQueueReference(a.ClusterQueue)},
+		Meta: metav1.ObjectMeta{Name: t.LocalQueue, Namespace: t.Namespace, Labels: labels()},
+		Spec: &kueue.LocalQueueSpec{ClusterQueue: kueue.ClusterQueueReference(t.ClusterQueue)},
 	}
 }

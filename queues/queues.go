@@ -1,9 +1,11 @@
-// Package queues answers who may use the hardware: a flavor for each node pool, a ClusterQueue with the quota, and the LocalQueue
-// that workloads name.
+// Package queues answers who may use the hardware: a flavor for each node pool, ClusterQueues with the quota, the LocalQueues that
+// workloads name, and the classes of priority.
 package queues
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"ray-on-aks/internal/crd"
 
@@ -35,37 +37,76 @@ func New(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOpt
 	if err := ctx.RegisterComponentResource(Type, name, c, opts...); err != nil {
 		return nil, fmt.Errorf("registering %s: %w", name, err)
 	}
-	if err := c.newObjects(ctx); err != nil {
-		return nil, err
+	for _, create := range []func(*pulumi.Context) error{c.newPriorityClasses, c.newQueues} {
+		if err := create(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return c, ctx.RegisterResourceOutputs(c, pulumi.Map{
 		"localQueue": pulumi.String(args.LocalQueue),
 	})
 }
 
-// newObjects creates flavors, then the ClusterQueue, then the LocalQueue. Pulumi deletes in the reverse order, which is the one in
-// which Kueue's finalizers let go.
-func (c *Queues) newObjects(ctx *pulumi.Context) error {
+func (c *Queues) newPriorityClasses(ctx *pulumi.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(c.args.Priorities)) {
+		r, err := newPriorityClass(ctx, c.name+"-priority-"+name, priorityClass(name, c.args.Priorities[name]), c.options()...)
+		if err != nil {
+			return fmt.Errorf("creating WorkloadPriorityClass %s: %w", name, err)
+		}
+		c.Objects = append(c.Objects, r)
+	}
+	return nil
+}
+
+// newQueues creates flavors, the ClusterQueues that refer to them, and the LocalQueues that lead to those. Pulumi deletes in the reverse
+// order, which is the one in which Kueue's finalizers let go. A queue comes after what it refers to and nothing else, so that a team
+// comes and goes without the others.
+func (c *Queues) newQueues(ctx *pulumi.Context) error {
+	var flavors []pulumi.Resource
 	for _, pool := range c.args.Ordered() {
-		if err := c.add(ctx, "flavor-"+pool.Name, resourceFlavor(pool)); err != nil {
+		r, err := c.add(ctx, "flavor-"+pool.Name, resourceFlavor(pool))
+		if err != nil {
+			return err
+		}
+		flavors = append(flavors, r)
+	}
+	clusterQueues := map[string]pulumi.Resource{}
+	for _, q := range c.args.queues() {
+		r, err := c.add(ctx, "cluster-queue-"+q.name, clusterQueue(c.args, q), pulumi.DependsOn(flavors))
+		if err != nil {
+			return err
+		}
+		clusterQueues[q.name] = r
+	}
+	for _, t := range c.args.Tenants() {
+		after := []pulumi.Resource{clusterQueues[t.ClusterQueue]}
+		if namespace := c.args.Namespaces[t.Name]; namespace != nil {
+			after = append(after, namespace)
+		}
+		// Kueue does not let a LocalQueue change its ClusterQueue. Jobs that wait in it wait on, for the one that takes its name; those
+		// that were admitted run on in the old ClusterQueue.
+		_, err := c.add(ctx, "local-queue-"+t.Name, localQueue(t), pulumi.DependsOn(after),
+			pulumi.ReplaceOnChanges([]string{"spec.clusterQueue"}), pulumi.DeleteBeforeReplace(true))
+		if err != nil {
 			return err
 		}
 	}
-	if err := c.add(ctx, "cluster-queue", clusterQueue(c.args)); err != nil {
-		return err
-	}
-	return c.add(ctx, "local-queue", localQueue(c.args))
+	return nil
 }
 
-// add creates one object after all that were created before it.
-func (c *Queues) add(ctx *pulumi.Context, role string, o crd.Object) error {
-	opts := append([]pulumi.ResourceOption{pulumi.Parent(c), pulumi.DependsOn(c.Objects)}, c.args.InCluster...)
-	r, err := crd.New(ctx, c.name+"-"+role, o, opts...)
+// add creates one object.
+func (c *Queues) add(ctx *pulumi.Context, role string, o crd.Object, opts ...pulumi.ResourceOption) (pulumi.Resource, error) {
+	r, err := crd.New(ctx, c.name+"-"+role, o, c.options(opts...)...)
 	if err != nil {
-		return fmt.Errorf("creating %s %s: %w", o.GVK.Kind, o.Meta.Name, err)
+		return nil, fmt.Errorf("creating %s %s: %w", o.GVK.Kind, o.Meta.Name, err)
 	}
 	c.Objects = append(c.Objects, r)
-	return nil
+	return r, nil
+}
+
+// options are those that every object takes, and opts.
+func (c *Queues) options(opts ...pulumi.ResourceOption) []pulumi.ResourceOption {
+	return slices.Concat([]pulumi.ResourceOption{pulumi.Parent(c)}, c.args.InCluster, opts)
 }
 
 // kind returns a Kueue kind at the version that the server stores.

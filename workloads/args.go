@@ -6,20 +6,26 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// Args declares what runs. It is the stack's `workloads` object; the fields without a key are filled in by main.
+// Args declares what runs. All but Declared is filled in by main, from what the other parts are.
 type Args struct {
-	// Jobs are the workloads by name. Names of the catalog stand for its entries.
-	Jobs Jobs `json:"jobs"`
+	// Declared are the workloads by name: key ray-on-aks:workloads.
+	Declared Declared `json:"-"`
 
-	// Namespace is where the workloads run.
-	Namespace string `json:"-"`
-	// ServiceAccount is what their pods run as.
+	// Tenants are the teams that a workload may name, the default one first.
+	Tenants []Tenant `json:"-"`
+	// Pools are all node pools, those outside the queues too.
+	Pools []Pool `json:"-"`
+	// CPUPool is the pool that the heads of services run on. Those of jobs are placed by Kueue.
+	CPUPool string `json:"-"`
+	// Containers are the storage containers that can be mounted.
+	Containers []string `json:"-"`
+	// Priorities are the priority classes that a workload may name.
+	Priorities []string `json:"-"`
+	// ServiceAccount is what all pods run as, in every tenant's namespace.
 	ServiceAccount string `json:"-"`
-	// Queues are the queues that a workload may name, the default one first.
-	Queues []Queue `json:"-"`
 	// Versions are the pinned versions.
 	Versions Versions `json:"-"`
-	// InCluster are the options that every object takes beside its parent: deletedWith, order, hooks.
+	// InCluster are the options that every object in the cluster takes beside its parent: deletedWith, order, hooks.
 	InCluster []pulumi.ResourceOption `json:"-"`
 }
 
@@ -29,6 +35,16 @@ type Versions struct {
 	Ray string
 	// Image is the default image.
 	Image string
+}
+
+// Tenant is who a workload belongs to.
+type Tenant struct {
+	// Name is what a workload calls it in `team`.
+	Name string
+	// Namespace is where its objects are.
+	Namespace string
+	// Queue is where its jobs wait.
+	Queue Queue
 }
 
 // Queue is a LocalQueue as a workload sees it: what it can admit at best.
@@ -45,27 +61,67 @@ type Flavor struct {
 	Name string
 	// Node is what workloads can have of one node.
 	Node sku.Resources
-	// Quota is what the queue may hand out in all.
-	Quota sku.Resources
+	// Limit is the most that the queue can ever get of it: its own quota and what it may borrow.
+	Limit sku.Resources
+	// Tainted is whether only pods with GPUs tolerate its nodes.
+	Tainted bool
 }
+
+// Pool is a node pool.
+type Pool struct {
+	// Name is the pool's name.
+	Name string
+	// Nodes is the pool's maximum size.
+	Nodes int
+	// Node is what workloads can have of one node.
+	Node sku.Resources
+	// Serving is whether the pool is kept out of the queues, for services.
+	Serving bool
+	// Tainted is whether only pods with GPUs tolerate its nodes.
+	Tainted bool
+}
+
+// defaultPriority is the class of a job that names none.
+const defaultPriority = "normal"
 
 // resolved returns w with the stack's defaults filled in.
 func (a Args) resolved(w Workload) Workload {
 	if w.Image == "" {
 		w.Image = a.Versions.Image
 	}
-	if w.Queue == "" && len(a.Queues) > 0 {
-		w.Queue = a.Queues[0].Name
+	if w.Team == "" && len(a.Tenants) > 0 {
+		w.Team = a.Tenants[0].Name
+	}
+	switch {
+	case w.Kind == KindRayJob && w.Priority == "":
+		w.Priority = defaultPriority
+	case w.Kind == KindRayService && w.RoutePrefix == "":
+		w.RoutePrefix = "/"
 	}
 	return w
 }
 
-// queue returns the queue of that name.
-func (a Args) queue(name string) (Queue, bool) {
-	for _, q := range a.Queues {
-		if q.Name == name {
-			return q, true
+// tenant returns the tenant of that name.
+func (a Args) tenant(name string) (Tenant, bool) {
+	return find(a.Tenants, func(t Tenant) bool { return t.Name == name })
+}
+
+// pool returns the node pool of that name.
+func (a Args) pool(name string) (Pool, bool) {
+	return find(a.Pools, func(p Pool) bool { return p.Name == name })
+}
+
+// flavor returns the flavor of that name.
+func (q Queue) flavor(name string) (Flavor, bool) {
+	return find(q.Flavors, func(f Flavor) bool { return f.Name == name })
+}
+
+func find[T any](list []T, is func(T) bool) (T, bool) {
+	for _, element := range list {
+		if is(element) {
+			return element, true
 		}
 	}
-	return Queue{}, false
+	var none T
+	return none, false
 }

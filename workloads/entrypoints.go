@@ -3,64 +3,74 @@ package workloads
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 	"path"
-	"slices"
+	"regexp"
 	"strings"
-
-	"ray-on-aks/internal/aks"
-
-	corev1 "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/core/v1"
-	metav1 "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/meta/v1"
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// entrypoints are the programs that Ray runs; their tests lie outside the pattern.
+// entrypoints are the programs that Ray runs and the package that they share; their tests lie outside the patterns.
 //
-//go:embed entrypoints/*.py
+//go:embed entrypoints/*.py entrypoints/raylib/*.py
 var entrypoints embed.FS
 
-// scriptsPath is where a run finds its scripts.
-const scriptsPath = "/opt/ray-on-aks/scripts"
+const (
+	// scriptsPath is where a run finds its scripts.
+	scriptsPath = "/opt/ray-on-aks/scripts"
+	// sharedPackage is the package that programs share, a folder beside them.
+	sharedPackage = "raylib"
+)
+
+// importsShared finds the programs that import the shared package.
+var importsShared = regexp.MustCompile(`(?m)^\s*(from|import)\s+` + sharedPackage + `\b`)
+
+// definesApp finds the programs that a RayService can serve: those with an app, or with a function that makes it when it is asked for.
+var definesApp = regexp.MustCompile(`(?m)^(app\s*[:=]|def (app|__getattr__)\()`)
 
 // Scripts lists the programs that a workload may name.
-func Scripts() []string {
-	files, err := entrypoints.ReadDir("entrypoints")
-	if err != nil {
-		return nil
+func Scripts() []string { return pythonFiles(".") }
+
+// pythonFiles lists the files of a folder of entrypoints, in order.
+func pythonFiles(folder string) []string {
+	// The pattern is constant, and an embedded file system has no other errors.
+	files, _ := fs.Glob(entrypoints, path.Join("entrypoints", folder, "*.py")) //nolint:errcheck // see above
+	for i, file := range files {
+		files[i] = strings.TrimPrefix(file, "entrypoints/")
 	}
-	var names []string
-	for _, f := range files {
-		names = append(names, f.Name())
-	}
-	slices.Sort(names)
-	return names
+	return files
 }
 
-// scriptsOf returns the files that w needs, by name. Each run has its own copy: were they shared, a change to one program would take away
-// the file that a running job of another still starts its retries from.
+// scriptsOf returns the files that w needs, by path: its program and, where that imports it, the shared package. Each run has its own
+// copy: were they shared, a change to one program would take away the file that a running job of another still starts its retries from.
 func scriptsOf(w Workload) (map[string]string, error) {
 	if w.Script == "" {
 		return nil, nil
 	}
 	data, err := entrypoints.ReadFile(path.Join("entrypoints", w.Script))
-	if err != nil {
-		return nil, fmt.Errorf("there is no program %q, only %s", w.Script, strings.Join(Scripts(), ", "))
+	if err != nil || path.Base(w.Script) != w.Script {
+		return nil, unknownName("program", w.Script, Scripts())
 	}
-	return map[string]string{w.Script: string(data)}, nil
+	files := map[string]string{w.Script: string(data)}
+	if !importsShared.Match(data) {
+		return files, nil
+	}
+	for _, file := range pythonFiles(sharedPackage) {
+		data, err := entrypoints.ReadFile(path.Join("entrypoints", file))
+		if err != nil {
+			return nil, fmt.Errorf("reading the shared package: %w", err)
+		}
+		files[file] = string(data)
+	}
+	return files, nil
 }
 
-// newScripts makes the immutable ConfigMap of a run. Its name carries the hash of its content, so it is never updated.
-func (c *Workloads) newScripts(ctx *pulumi.Context, run Run, files map[string]string, opts []pulumi.ResourceOption) (pulumi.Resource, error) {
-	return corev1.NewConfigMap(ctx, c.name+"-"+run.ScriptsName, &corev1.ConfigMapArgs{
-		Metadata: &metav1.ObjectMetaArgs{
-			Name:      pulumi.String(run.ScriptsName),
-			Namespace: pulumi.String(c.args.Namespace),
-			Labels: pulumi.StringMap{
-				aks.LabelName:      pulumi.String(run.Workload),
-				aks.LabelManagedBy: pulumi.String(aks.ManagedBy),
-			},
-		},
-		Immutable: pulumi.Bool(true),
-		Data:      pulumi.ToStringMap(files),
-	}, opts...)
+// scriptKey is the key of a file in its ConfigMap, where a slash is not allowed. The volume puts the slash back.
+func scriptKey(file string) string { return strings.ReplaceAll(file, "/", ".") }
+
+// servedBy is what Ray Serve imports for w: module:attribute.
+func servedBy(w Workload) string {
+	if w.Script == "" {
+		return w.Entrypoint
+	}
+	return strings.TrimSuffix(w.Script, ".py") + ":app"
 }

@@ -3,6 +3,7 @@ package workloads
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ray-on-aks/infra/sku"
@@ -13,14 +14,16 @@ type podSet struct {
 	role  string
 	count int64
 	each  sku.Resources
+	// pool is the only pool that it may be on; empty for any.
+	pool string
 }
 
-// podSets lists what Kueue counts for w.
+// podSets lists what Kueue counts for w, in Kueue's order.
 func podSets(w Workload) []podSet {
 	return []podSet{
-		{"head", 1, w.Head.resources()},
-		{"worker", int64(w.Workers), w.Worker.resources()},
-		{"submitter", 1, submitterSize.resources()},
+		{role: "head", count: 1, each: w.Head.resources()},
+		{role: "worker", count: int64(w.Workers), each: w.Worker.resources(), pool: w.Pool},
+		{role: "submitter", count: 1, each: submitterSize.resources()},
 	}
 }
 
@@ -29,44 +32,155 @@ func (s Size) resources() sku.Resources {
 	return sku.Resources{MilliCPU: s.CPUs.MilliValue(), MemoryMiB: (s.Memory.Value() + mi - 1) / mi}
 }
 
-// validateFit refuses what could wait for ever: a pod that is larger than any node, or a run that is larger than the whole quota.
-func (a Args) validateFit(path string, w Workload) error {
-	q, ok := a.queue(w.Queue)
-	if !ok {
-		names := make([]string, len(a.Queues))
-		for i, q := range a.Queues {
-			names[i] = q.Name
+func (s WorkerSize) resources() sku.Resources {
+	r := s.Size.resources()
+	r.GPUs = s.GPUs
+	return r
+}
+
+// total is what the whole set takes.
+func (s podSet) total() sku.Resources { return s.each.Times(s.count) }
+
+// pods lists the set's pods one by one.
+func (s podSet) pods() []sku.Resources { return slices.Repeat([]sku.Resources{s.each}, int(s.count)) }
+
+// candidates are the flavors of q that Kueue considers for the set: it knows selectors and taints. A pool without GPUs has no quota for
+// some.
+func (s podSet) candidates(q Queue) []Flavor {
+	var found []Flavor
+	for _, f := range q.Flavors {
+		if (s.pool == "" || s.pool == f.Name) && (s.each.GPUs > 0 || !f.Tainted) && (s.each.GPUs == 0 || f.Node.GPUs > 0) {
+			found = append(found, f)
 		}
-		return fmt.Errorf("%s.queue: there is no queue %q, only %s", path, w.Queue, strings.Join(names, ", "))
 	}
-	used := map[string]sku.Resources{}
+	return found
+}
+
+// validateFit refuses what could wait for ever: a run that is larger than all that the queue can ever get, and one that the queue admits
+// but no nodes can hold.
+func (a Args) validateFit(path string, w Workload, q Queue) error {
+	used := map[string][]podSet{}
 	var errs []error
 	for _, set := range podSets(w) {
-		if err := q.place(set, used); err != nil {
-			errs = append(errs, fmt.Errorf("%s: the %s can never be admitted by queue %s: %w", path, set.role, q.Name, err))
+		if err := a.place(set, q, used); err != nil {
+			errs = append(errs, fmt.Errorf("%s: the %s can never run by queue %s: %w", path, set.role, q.Name, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// place takes the set's quota from the first flavor that has room for it, as Kueue does with an otherwise empty queue.
-func (q Queue) place(set podSet, used map[string]sku.Resources) error {
-	var why []error
-	for _, f := range q.Flavors {
-		if over := set.each.Exceeds(f.Node); len(over) > 0 {
-			why = append(why, fmt.Errorf("one pod exceeds a node of pool %s: %s", f.Name, strings.Join(over, ", ")))
-			continue
-		}
-		total := used[f.Name].Plus(set.each.Times(set.count))
-		if over := total.Exceeds(f.Quota); len(over) > 0 {
-			why = append(why, fmt.Errorf("with %d of it the run exceeds the quota of pool %s: %s", set.count, f.Name, strings.Join(over, ", ")))
-			continue
-		}
-		used[f.Name] = total
-		return nil
+// place puts the set where Kueue would with an otherwise empty queue: into the first flavor that has quota for it. Kueue does not look at
+// the size of nodes, so a set that these cannot hold is refused and not moved on.
+func (a Args) place(set podSet, q Queue, used map[string][]podSet) error {
+	candidates := set.candidates(q)
+	if len(candidates) == 0 {
+		return nowhere(set, q)
 	}
-	if len(why) == 0 {
-		return errors.New("there is no pool behind the queue")
+	var why []error
+	for i, f := range candidates {
+		taken := sum(used[f.Name])
+		tooLarge := set.each.Exceeds(f.Node)
+		if over := taken.Plus(set.total()).Exceeds(f.Limit); len(over) > 0 {
+			why = append(why, refusal(set, f, taken, tooLarge, over))
+			continue
+		}
+		if len(tooLarge) > 0 {
+			return fmt.Errorf("%w; its quota would do, so it would be admitted there and wait%s", oneExceeds(f, tooLarge), a.elsewhere(set, candidates[i+1:]))
+		}
+		used[f.Name] = append(used[f.Name], set)
+		if err := a.holds(f, used[f.Name]); err != nil {
+			return err
+		}
+		return a.checkRest(set, candidates[i+1:])
 	}
 	return errors.Join(why...)
+}
+
+// refusal says by how much the set exceeds a flavor, and what would do.
+func refusal(set podSet, f Flavor, taken sku.Resources, tooLarge, over []string) error {
+	if len(tooLarge) > 0 {
+		return oneExceeds(f, tooLarge)
+	}
+	fitting := set.count
+	for fitting > 0 && len(taken.Plus(set.each.Times(fitting)).Exceeds(f.Limit)) > 0 {
+		fitting--
+	}
+	return fmt.Errorf("with %d of it the run exceeds what the queue can ever get of pool %s: %s; %d would fit; "+
+		"ask for less, or raise infra.pools.%s.max or the queue's quota", set.count, f.Name, strings.Join(over, ", "), fitting, f.Name)
+}
+
+func oneExceeds(f Flavor, over []string) error {
+	return fmt.Errorf("one pod exceeds a node of pool %s: %s", f.Name, strings.Join(over, ", "))
+}
+
+// nowhere explains why no flavor comes into question.
+func nowhere(set podSet, q Queue) error {
+	names := poolNames(q.Flavors)
+	switch {
+	case len(names) == 0:
+		return errors.New("there is no pool behind the queue; add one without serving to infra.pools")
+	case set.each.GPUs > 0:
+		return fmt.Errorf("it asks for %d GPUs, and no pool behind the queue has any: there is only %s; add a GPU pool to infra.pools, or set worker.gpus to 0",
+			set.each.GPUs, strings.Join(names, ", "))
+	default:
+		return fmt.Errorf("all pools behind the queue are for pods with GPUs: %s; add one without GPUs to infra.pools", strings.Join(names, ", "))
+	}
+}
+
+// elsewhere suggests the pool that holds the set.
+func (a Args) elsewhere(set podSet, others []Flavor) string {
+	for _, f := range others {
+		if set.role == "worker" && len(set.total().Exceeds(f.Limit)) == 0 && a.holds(f, []podSet{set}) == nil {
+			return fmt.Sprintf("; set pool: %s", f.Name)
+		}
+	}
+	return "; ask for less"
+}
+
+// checkRest refuses workers for which Kueue, when the first pool is in use, could choose another whose nodes cannot hold them. Heads are
+// not refused: nothing could be set to keep them where they are.
+func (a Args) checkRest(set podSet, rest []Flavor) error {
+	for _, f := range rest {
+		if set.role != "worker" || len(set.total().Exceeds(f.Limit)) > 0 {
+			continue
+		}
+		if err := a.holds(f, []podSet{set}); err != nil {
+			return fmt.Errorf("when the pools before %s are in use it would be admitted to that one and wait: %w; set pool", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// holds checks that the nodes of f's pool have room for all the sets at the same time, beside the services that run there.
+func (a Args) holds(f Flavor, sets []podSet) error {
+	pool, ok := a.pool(f.Name)
+	if !ok {
+		return fmt.Errorf("there is no pool %s behind the flavor of that name", f.Name)
+	}
+	pods := a.servicePods(pool.Name)
+	for _, set := range sets {
+		pods = append(pods, set.pods()...)
+	}
+	if packs(pods, pool) {
+		return nil
+	}
+	last := sets[len(sets)-1]
+	return fmt.Errorf("%d nodes of pool %s cannot hold %d of it at once, though their sum could: one node holds %d; ask for less, or raise infra.pools.%s.max",
+		pool.Nodes, pool.Name, last.count, perNode(last.each, pool.Node), pool.Name)
+}
+
+func sum(sets []podSet) sku.Resources {
+	var total sku.Resources
+	for _, set := range sets {
+		total = total.Plus(set.total())
+	}
+	return total
+}
+
+func poolNames(flavors []Flavor) []string {
+	names := make([]string, len(flavors))
+	for i, f := range flavors {
+		names[i] = f.Name
+	}
+	return names
 }

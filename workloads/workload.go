@@ -1,11 +1,6 @@
 package workloads
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -13,44 +8,70 @@ import (
 // Kind is what a workload becomes in the cluster.
 type Kind string
 
-// KindRayJob is a program that runs to its end on a Ray cluster of its own.
-const KindRayJob Kind = "RayJob"
+const (
+	// KindRayJob is a program that runs to its end on a Ray cluster of its own, once the queue has admitted it.
+	KindRayJob Kind = "RayJob"
+	// KindRayService is a program that answers requests for as long as it is enabled. No queue counts it.
+	KindRayService Kind = "RayService"
+)
 
-// Workload declares what should run, by intent; the builders decide how. Every field but those listed in runid.go is part of the run's
-// identity: changing one makes a new run under a new name.
+// Workload declares what should run, by intent; the builders decide how. Of a RayJob, every field but those listed in runid.go is part of
+// the run's identity: changing one makes a new run under a new name. A RayService keeps its name and is changed in place.
 type Workload struct {
 	// Enabled runs the workload. Default: false.
 	Enabled bool `json:"enabled"`
-	// Kind is RayJob, which is the default.
+	// Kind is RayJob, which is the default, or RayService.
 	Kind Kind `json:"kind"`
-	// Queue is the LocalQueue that it waits in. Default: the stack's queue.
-	Queue string `json:"queue"`
+	// Team is whose namespace, identity and queue it uses. Default: the first of queues.teams by name.
+	Team string `json:"team"`
+	// Priority is one of queues.priorities; a run of a higher one is admitted before, and may take the place of, one of a lower. RayJob
+	// only. Default: normal.
+	Priority string `json:"priority"`
+	// Pool is the node pool of the workers. A RayJob without one gets the first pool of its queue that has room; a RayService must name one.
+	Pool string `json:"pool"`
 	// Image is what every pod runs. Default: the pinned Ray image.
 	Image string `json:"image"`
 	// Workers is the number of worker pods, at most 1000. Default: 1.
 	Workers int32 `json:"workers"`
-	// Worker is the size of one worker pod. Default: 1 CPU and 4Gi.
-	Worker Size `json:"worker"`
-	// Head is the size of the head pod, which also runs the entrypoint. Default: 1 CPU and 4Gi.
+	// Worker is the size of one worker pod. Default: 1 CPU, 4Gi and no GPU.
+	Worker WorkerSize `json:"worker"`
+	// Head is the size of the head pod, which also runs a job's entrypoint. It never has GPUs. Default: 1 CPU and 4Gi.
 	Head Size `json:"head"`
-	// Script is the name of a program in workloads/entrypoints, for example smoke.py. Exactly one of script and entrypoint is set.
+	// Script is the name of a program in workloads/entrypoints, for example smoke.py. Exactly one of script and entrypoint is set. A
+	// RayService serves the script's app.
 	Script string `json:"script"`
-	// Entrypoint is a command in the image, for programs that are not in this repository.
+	// Entrypoint is a command in the image, for programs that are not in this repository; for a RayService it is module:attribute.
 	Entrypoint string `json:"entrypoint"`
-	// Env are environment variables of head and workers.
+	// Env are environment variables of head and workers. They are added to those of the catalog's entry.
 	Env map[string]string `json:"env"`
-	// Retries is how often a failed run is repeated, at most 100. Default: 0.
+	// Storage are the storage containers that are mounted into head and workers, each at /mnt/blob/<container>. The list replaces that of
+	// the catalog's entry.
+	Storage []string `json:"storage"`
+	// Output is where the results go, <container>/<prefix> with one of Storage; each run id has a folder below it, which the program finds
+	// in RUN_OUTPUT. RayJob only. Default: the program is given none.
+	Output string `json:"output"`
+	// RoutePrefix is the path under which a RayService answers, for example /aurora. RayService only. Default: /.
+	RoutePrefix string `json:"routePrefix"`
+	// Retries is how often a failed run is repeated, at most 100. RayJob only. Default: 0.
 	Retries int32 `json:"retries"`
 	// ActiveDeadline ends the run when one attempt has lasted so long; no retry follows. KubeRay counts anew at each retry and each
-	// admission, so a run with retries, or one that was preempted, may last longer in all. Default: 1h.
+	// admission, so a run with retries, or one that was preempted, may last longer in all. RayJob only. Default: 1h.
 	ActiveDeadline metav1.Duration `json:"activeDeadline"`
-	// PreRunningDeadline ends an attempt whose pods do not come up, counted in the same way; a retry may follow. Default: 45m, longer
-	// than Kueue waits before it requeues.
+	// PreRunningDeadline ends an attempt whose pods do not come up, counted in the same way; a retry may follow. RayJob only. Default: 45m,
+	// longer than Kueue waits before it requeues.
 	PreRunningDeadline metav1.Duration `json:"preRunningDeadline"`
-	// Generation is raised to run the same thing once more.
+	// Generation is raised to run the same thing once more. RayJob only.
 	Generation int `json:"generation"`
-	// Keep leaves the run and its scripts in the cluster when a newer run takes its place.
+	// Keep leaves the run and its scripts in the cluster when a newer run takes its place. RayJob only.
 	Keep bool `json:"keep"`
+}
+
+// onlyFor names the kind that a field is for, by its key; fields that are not listed are for both. A field that is set for the other kind
+// would have no effect, so it is refused.
+var onlyFor = map[string]Kind{
+	"priority": KindRayJob, "output": KindRayJob, "retries": KindRayJob, "activeDeadline": KindRayJob, "preRunningDeadline": KindRayJob,
+	"generation": KindRayJob, "keep": KindRayJob,
+	"routePrefix": KindRayService,
 }
 
 // Size is what one pod requests; limits are the same.
@@ -61,34 +82,9 @@ type Size struct {
 	Memory resource.Quantity `json:"memory"`
 }
 
-// Jobs are workloads by name.
-type Jobs map[string]Workload
-
-// UnmarshalJSON decodes onto the catalog's entry of the same name, or onto the defaults, so that a stack file says only what differs.
-func (j *Jobs) UnmarshalJSON(data []byte) error {
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return err
-	}
-	merged := maps.Clone(*j)
-	if merged == nil {
-		merged = Jobs{}
-	}
-	for name, fields := range raw {
-		w, ok := merged[name]
-		if !ok {
-			w = defaults()
-		}
-		// The catalog's map must not be written to.
-		w.Env = maps.Clone(w.Env)
-		if err := json.Unmarshal(fields, &w); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		merged[name] = w
-	}
-	*j = merged
-	return nil
+// WorkerSize is what one worker pod requests.
+type WorkerSize struct {
+	Size
+	// GPUs is a number of whole GPUs from 0 to 64.
+	GPUs int64 `json:"gpus"`
 }
-
-// Names lists the workloads in a fixed order.
-func (j Jobs) Names() []string { return slices.Sorted(maps.Keys(j)) }

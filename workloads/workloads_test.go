@@ -1,146 +1,106 @@
 package workloads
 
 import (
-	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ray-on-aks/infra/sku"
-	"ray-on-aks/internal/crd"
 	"ray-on-aks/internal/stacktest"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// stack returns the arguments of a stack of two 8-core nodes that runs the given workloads.
-func stack(jobs Jobs) Args {
-	node := sku.Resources{MilliCPU: 7320, MemoryMiB: 29610}
+// node returns what workloads can have of one node of a size.
+func node(size string) sku.Resources {
+	s, err := sku.Lookup(size)
+	if err != nil {
+		panic(err)
+	}
+	return s.Allocatable()
+}
+
+// stack returns the arguments of a stack with four 8-core nodes, one of 8 GPUs, and one of 1 GPU for services, that runs the given
+// workloads. Of its two teams, b may have no GPU.
+func stack(declared Declared) Args {
+	cpu := Flavor{Name: "cpu", Node: node("Standard_D8ds_v6"), Limit: node("Standard_D8ds_v6").Times(4)}
+	gpu := Flavor{Name: "gpu", Node: node("Standard_ND96amsr_A100_v4"), Limit: node("Standard_ND96amsr_A100_v4"), Tainted: true}
 	return Args{
-		Jobs: jobs, Namespace: "ray", ServiceAccount: "ray-workload",
-		Queues:   []Queue{{Name: "ray-jobs", Flavors: []Flavor{{Name: "cpu", Node: node, Quota: node.Times(2)}}}},
-		Versions: Versions{Ray: "2.55.1", Image: "example/ray:2.55.1"},
+		Declared: declared, ServiceAccount: "ray-workload", CPUPool: "cpu",
+		Tenants: []Tenant{
+			{Name: "a", Namespace: "ray-a", Queue: Queue{Name: "ray-jobs", Flavors: []Flavor{cpu, gpu}}},
+			{Name: "b", Namespace: "ray-b", Queue: Queue{Name: "ray-jobs", Flavors: []Flavor{cpu}}},
+		},
+		Pools: []Pool{
+			{Name: "cpu", Nodes: 4, Node: cpu.Node},
+			{Name: "gpu", Nodes: 1, Node: gpu.Node, Tainted: true},
+			{Name: "serve", Nodes: 1, Node: node("Standard_NC24ads_A100_v4"), Serving: true, Tainted: true},
+		},
+		Containers: []string{"aurora", "llm-pipeline", "models"},
+		Priorities: []string{"high", "low", "normal"},
+		Versions:   Versions{Ray: "2.55.1", Image: "example/ray:2.55.1"},
 	}
 }
 
-// enabled returns smoke, enabled and changed.
-func enabled(change func(*Workload)) Jobs {
-	w := smoke()
+// entry returns an entry of the catalog, enabled and changed.
+func entry(name string, changes ...func(*Workload)) Declared {
+	w := Catalog()[name]
 	w.Enabled = true
-	change(&w)
-	return Jobs{"smoke": w}
+	for _, change := range changes {
+		change(&w)
+	}
+	return Declared{name: w}
 }
 
-func unchanged(*Workload) {}
+// job returns smoke, enabled and changed.
+func job(changes ...func(*Workload)) Declared { return entry("smoke", changes...) }
 
-// running returns a workload with an entrypoint of its own.
+// service returns online-serving, enabled and changed.
+func service(changes ...func(*Workload)) Declared { return entry("online-serving", changes...) }
+
+// running returns a job with an entrypoint of its own.
 func running(entrypoint string) Workload {
-	w := defaults()
+	w := Defaults()
 	w.Entrypoint = entrypoint
 	return w
 }
 
-func TestGoldenRayJob(t *testing.T) {
-	a := stack(enabled(func(w *Workload) { w.Env = map[string]string{"SMOKE_TIMEOUT_SECONDS": "300", "SMOKE_TASKS": "32"} }))
-	run := Run{Workload: "smoke", Name: "smoke-0123abcd", ID: "smoke-4567cdef", ScriptsName: "smoke-scripts-89abef01"}
-	object := a.rayJob(run, a.resolved(a.Jobs["smoke"]))
-	spec, err := crd.Fields(object.Spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := spec["suspend"]; ok {
-		t.Error("suspend is authored; it is Kueue's")
-	}
-	stacktest.Golden(t, "rayjob", map[string]any{"metadata": object.Meta, "spec": spec})
-}
-
 func TestCatalogFits(t *testing.T) {
-	jobs := Catalog()
-	for name, w := range jobs {
+	declared := Catalog()
+	for name, w := range declared {
 		w.Enabled = true
-		jobs[name] = w
+		declared[name] = w
 	}
-	if err := stack(jobs).Validate(); err != nil {
+	if err := stack(declared).Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestValidate(t *testing.T) {
-	long := strings.Repeat("a", maxBaseName+1)
-	for words, jobs := range map[string]Jobs{
-		"workloads.jobs.smoke.kind: must be RayJob":                                enabled(func(w *Workload) { w.Kind = "RayService" }),
-		"workloads.jobs.smoke: exactly one of script and entrypoint":               enabled(func(w *Workload) { w.Entrypoint = "true" }),
-		"workloads.jobs.smoke.script: there is no program \"x.py\", only smoke.py": enabled(func(w *Workload) { w.Script = "x.py" }),
-		"workloads.jobs.smoke.workers: must be between 1 and 1000, got 0":          enabled(func(w *Workload) { w.Workers = 0 }),
-		"workloads.jobs.smoke.workers: must be between 1 and 1000, got 1001":       enabled(func(w *Workload) { w.Workers = 1001 }),
-		"workloads.jobs.smoke.retries: must be between 0 and 100, got -1":          enabled(func(w *Workload) { w.Retries = -1 }),
-		"workloads.jobs.smoke.retries: must be between 0 and 100, got 101":         enabled(func(w *Workload) { w.Retries = 101 }),
-		"workloads.jobs.smoke.generation: must not be negative":                    enabled(func(w *Workload) { w.Generation = -1 }),
-		"workloads.jobs.smoke.worker.cpus: must be between 1m and 1024, got 0":     enabled(func(w *Workload) { w.Worker = size("0", "1Gi") }),
-		"workloads.jobs.smoke.worker.cpus: must be between 1m and 1024, got 100u":  enabled(func(w *Workload) { w.Worker = size("0.0001", "1Gi") }),
-		// Past int64 in thousandths, where MilliValue answers 0, and only as a product with the workers.
-		"workloads.jobs.smoke.worker.cpus: must be between 1m and 1024, got 9223372036854775807":      enabled(func(w *Workload) { w.Worker = size("9223372036854775807", "1Gi") }),
-		"workloads.jobs.smoke.head.cpus: must be between 1m and 1024, got 9223372036854775":           enabled(func(w *Workload) { w.Head = size("9223372036854775", "1Gi") }),
-		"workloads.jobs.smoke.head.memory: must be between 1Mi and 64Ti, got 4":                       enabled(func(w *Workload) { w.Head = size("1", "4") }),
-		"workloads.jobs.smoke.head.memory: must be between 1Mi and 64Ti, got 65Ti":                    enabled(func(w *Workload) { w.Head = size("1", "65Ti") }),
-		"workloads.jobs.smoke.worker.memory: must be between 1Mi and 64Ti, got 9223372036854775807":   enabled(func(w *Workload) { w.Worker = size("1", "9223372036854775807") }),
-		`workloads.jobs.smoke.image: "my ray:1" is no image`:                                          enabled(func(w *Workload) { w.Image = "my ray:1" }),
-		`workloads.jobs.smoke.image: " " is no image`:                                                 enabled(func(w *Workload) { w.Image = " " }),
-		`workloads.jobs.smoke.image: ":2.55.1" is no image`:                                           enabled(func(w *Workload) { w.Image = ":2.55.1" }),
-		`workloads.jobs.smoke.image: "example.io/:2.55.1" is no image`:                                enabled(func(w *Workload) { w.Image = "example.io/:2.55.1" }),
-		`workloads.jobs.mine.entrypoint: has no command in it, got " \t"`:                             {"mine": running(" \t")},
-		`workloads.jobs.mine.entrypoint: "python -c 'print(1)" is no command line`:                    {"mine": running("python -c 'print(1)")},
-		"workloads.jobs.smoek: exactly one of script and entrypoint must be set; did you mean smoke?": {"smoek": defaults()},
-		"workloads.jobs.smoke.activeDeadline: must be at least 1s":                                    enabled(func(w *Workload) { w.ActiveDeadline.Duration = 0 }),
-		"workloads.jobs.smoke.env.A-B=: is no name for a variable":                                    enabled(func(w *Workload) { w.Env = map[string]string{"A-B=": ""} }),
-		"workloads.jobs.smoke.env.RUN_ID: names that begin with RUN_":                                 enabled(func(w *Workload) { w.Env = map[string]string{"RUN_ID": ""} }),
-		"workloads.jobs.smoke.queue: there is no queue \"gpu\", only ray-jobs":                        enabled(func(w *Workload) { w.Queue = "gpu" }),
-		"one pod exceeds a node of pool cpu: cpu 8000m of 7320m":                                      enabled(func(w *Workload) { w.Worker = size("8", "4Gi") }),
-		"with 15 of it the run exceeds the quota of pool cpu: cpu 16000m of 14640m":                   enabled(func(w *Workload) { w.Workers = 15 }),
-		"the submitter can never be admitted by queue ray-jobs":                                       enabled(func(w *Workload) { w.Worker = size("6.7", "4Gi") }),
-		`workloads.jobs.Smoke: "Smoke" is no name for a workload`:                                     {"Smoke": smoke()},
-		"at most 38 leave room for the run's hash in the 47 that KubeRay allows":                      {long: smoke()},
-	} {
-		if err := stack(jobs).Validate(); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("want %q, got: %v", words, err)
+func TestEightGPUWorkersFitTheLargestNode(t *testing.T) {
+	pods := slices.Repeat([]sku.Resources{gpuWorker().resources()}, 8)
+	if !packs(pods, Pool{Nodes: 1, Node: node("Standard_ND96amsr_A100_v4")}) {
+		t.Error("eight do not fit Standard_ND96amsr_A100_v4")
+	}
+	for _, size := range []string{"Standard_NC24ads_A100_v4", "Standard_NC96ads_A100_v4"} {
+		n := node(size)
+		if got := perNode(gpuWorker().resources(), n); got != n.GPUs {
+			t.Errorf("%s holds %d, but has %d GPUs", size, got, n.GPUs)
 		}
 	}
 }
 
-func TestUsualImagesAndEntrypoints(t *testing.T) {
-	for _, image := range []string{"ray", "example/ray:2.55.1", "localhost:5000/ray", "me.azurecr.io/a/b:t@sha256:" + strings.Repeat("0", 64)} {
-		if err := stack(enabled(func(w *Workload) { w.Image = image })).Validate(); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, command := range []string{`python -c "print('it works')"`, "A=$(date) python a.py && echo done\n", `python 'a b.py' --x=\"`} {
-		if err := stack(Jobs{"mine": running(command)}).Validate(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestKubeRayIsTheLastGuard(t *testing.T) {
-	a := stack(enabled(unchanged))
-	// The token mode needs Ray 2.52; our own checks know nothing of that.
-	a.Versions.Ray = "2.40.0"
-	err := a.Validate()
-	if err == nil || !strings.Contains(err.Error(), "workloads.jobs.smoke: KubeRay refuses the job (suspend true)") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestDisabledWorkloadsNeedNotFit(t *testing.T) {
-	w := smoke()
-	w.Workers = 1000
-	if err := stack(Jobs{"smoke": w}).Validate(); err != nil {
-		t.Error(err)
+func TestCatalogRunsNothing(t *testing.T) {
+	r := register(t, stack(Catalog()))
+	if n := len(r.OfType(":RayJob")) + len(r.OfType(":RayService")); n != 0 {
+		t.Errorf("%d disabled workloads run", n)
 	}
 }
 
 func TestANewRunIsACreate(t *testing.T) {
-	first := register(t, enabled(unchanged))
-	second := register(t, enabled(func(w *Workload) { w.Generation = 1 }))
+	first := register(t, stack(job()))
+	second := register(t, stack(job(func(w *Workload) { w.Generation = 1 })))
 	a, b := first.One(t, ":RayJob"), second.One(t, ":RayJob")
 	if a.Name == b.Name || objectName(a) == objectName(b) {
 		t.Errorf("a new generation keeps the name %s", a.Name)
@@ -153,53 +113,126 @@ func TestANewRunIsACreate(t *testing.T) {
 	}
 }
 
-func TestAStackAddsToTheCatalog(t *testing.T) {
-	catalog := Jobs{"job": {Workers: 2, Env: map[string]string{"A": "1", "B": "2"}}}
-	jobs := catalog
-	if err := json.Unmarshal([]byte(`{"job": {"env": {"B": "3"}}}`), &jobs); err != nil {
-		t.Fatal(err)
+func TestRunsAreImmutable(t *testing.T) {
+	if got := register(t, stack(job())).One(t, ":RayJob").IgnoreChanges; !slices.Equal(got, []string{"spec"}) {
+		t.Errorf("ignored changes: %v", got)
 	}
-	if w := jobs["job"]; w.Workers != 2 || w.Env["A"] != "1" || w.Env["B"] != "3" {
-		t.Errorf("the entry lost its defaults: %+v", w)
-	}
-	if catalog["job"].Env["B"] != "2" {
-		t.Error("one stack's values reached the catalog")
+	if got := register(t, stack(service())).One(t, ":RayService").IgnoreChanges; len(got) != 0 {
+		t.Errorf("changes of a service are ignored: %v", got)
 	}
 }
 
 func TestKeepRetains(t *testing.T) {
-	r := register(t, enabled(func(w *Workload) { w.Keep = true }))
+	r := register(t, stack(job(func(w *Workload) { w.Keep = true })))
 	if !r.One(t, ":RayJob").RetainOnDelete || !r.One(t, ":ConfigMap").RetainOnDelete {
 		t.Error("a kept run would be deleted")
 	}
-	if register(t, enabled(unchanged)).One(t, ":RayJob").RetainOnDelete {
+	if register(t, stack(job())).One(t, ":RayJob").RetainOnDelete {
 		t.Error("every run is kept")
 	}
 }
 
-func TestDisabledRunsNothing(t *testing.T) {
-	if r := register(t, Catalog()); len(r.OfType(":RayJob")) != 0 {
-		t.Error("a disabled workload runs")
-	}
-}
-
-func TestLongestNameFits(t *testing.T) {
+func TestLongestNamesFit(t *testing.T) {
 	w := smoke()
 	w.Enabled = true
 	w.PreRunningDeadline.Duration = time.Hour
 	name := strings.Repeat("a", maxBaseName)
-	if err := stack(Jobs{name: w}).Validate(); err != nil {
-		t.Fatal(err)
-	}
-	if got := objectName(register(t, Jobs{name: w}).One(t, ":RayJob")); len(got) != maxName {
+	if got := objectName(register(t, stack(Declared{name: w})).One(t, ":RayJob")); len(got) != maxName {
 		t.Errorf("%s has %d characters", got, len(got))
+	}
+	name = strings.Repeat("a", maxName)
+	declared := Declared{name: service()["online-serving"]}
+	if got := objectName(register(t, stack(declared)).One(t, ":RayService")); got != name {
+		t.Errorf("%s is served as %s", name, got)
 	}
 }
 
-func register(t *testing.T, jobs Jobs) stacktest.Recording {
+func TestScriptsAreMountedWhereTheyWere(t *testing.T) {
+	a := stack(entry("llm-training"))
+	runs, err := a.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := register(t, a).One(t, ":ConfigMap").Inputs["data"].ObjectValue()
+	paths := map[string]string{}
+	for _, item := range scriptsVolume(runs[0]).ConfigMap.Items {
+		text := data[resource.PropertyKey(item.Key)]
+		if !text.IsString() {
+			t.Errorf("the ConfigMap has no key %s", item.Key)
+			continue
+		}
+		paths[item.Path] = text.StringValue()
+	}
+	for file, text := range runs[0].scripts {
+		if paths[file] != text {
+			t.Errorf("%s is not mounted as it is", file)
+		}
+	}
+	if _, ok := paths["raylib/__init__.py"]; !ok || paths["llm_finetune.py"] == "" || len(paths) != len(data) {
+		t.Errorf("mounted: %d of %d files", len(paths), len(data))
+	}
+}
+
+// TestProgramsTakeOnlyWhatTheyImport: what a run does not import must not make another run of it.
+func TestProgramsTakeOnlyWhatTheyImport(t *testing.T) {
+	for _, script := range Scripts() {
+		files, err := scriptsOf(Workload{Script: script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, shared := files["raylib/__init__.py"]
+		if imports := strings.Contains(files[script], "\nfrom raylib"); shared != imports {
+			t.Errorf("%s: has the shared package: %t, imports it: %t", script, shared, imports)
+		}
+	}
+}
+
+// TestScriptsFitAConfigMap: the API server takes no more than 1 MiB of data.
+func TestScriptsFitAConfigMap(t *testing.T) {
+	for _, script := range Scripts() {
+		files, err := scriptsOf(Workload{Script: script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := 0
+		for _, text := range files {
+			total += len(text)
+		}
+		if total > 1<<20 {
+			t.Errorf("%s and what it imports have %d bytes", script, total)
+		}
+	}
+}
+
+func TestServicesHaveATokenOfTheirOwn(t *testing.T) {
+	a := stack(service())
+	var tokens pulumi.StringMap
+	r := stacktest.Run(t, func(ctx *pulumi.Context) error {
+		c, err := New(ctx, "workloads", a)
+		if err == nil {
+			tokens = c.Tokens
+		}
+		return err
+	}, stacktest.Options{Stack: "test"})
+	password, secret, object := r.One(t, ":RandomPassword"), r.One(t, ":Secret"), r.One(t, ":RayService")
+	if password.Inputs["length"].NumberValue() < 32 || password.Inputs["special"].BoolValue() {
+		t.Errorf("the token is made of %v", password.Inputs)
+	}
+	if got := objectName(secret); got != "online-serving-token" {
+		t.Errorf("the Secret is %s", got)
+	}
+	if !slices.ContainsFunc(object.Dependencies, func(urn string) bool { return strings.HasSuffix(urn, secret.URN()) }) {
+		t.Errorf("the service does not wait for its token, only for %v", object.Dependencies)
+	}
+	if len(tokens) != 1 || tokens["online-serving"] == nil {
+		t.Errorf("tokens: %v", tokens)
+	}
+}
+
+func register(t *testing.T, a Args) stacktest.Recording {
 	t.Helper()
 	return stacktest.Run(t, func(ctx *pulumi.Context) error {
-		_, err := New(ctx, "workloads", stack(jobs))
+		_, err := New(ctx, "workloads", a)
 		return err
 	}, stacktest.Options{Stack: "test"})
 }

@@ -17,11 +17,30 @@ const (
 	// seen to report 2 to 3 % less than their size's nominal memory.
 	kernelPercent = 3
 
-	// DaemonSetMilliCPU and DaemonSetMemoryMiB are kept free on every node for what AKS runs on each of them (network,
-	// CSI drivers, node manager, and later the monitoring agents), since those pods are placed outside the queues.
+	// DaemonSetMilliCPU and DaemonSetMemoryMiB are kept free on every node for what runs on each of them (network, CSI drivers, node
+	// manager, device plugin, monitoring), since those pods are placed outside the queues.
 	DaemonSetMilliCPU  = 500
 	DaemonSetMemoryMiB = 1024
+
+	// MountPoolMiB is the block cache of one BlobFuse mount: the mounts are told this size, and the blocks that are read and written
+	// are held in it. BlobFuse runs beside the pods, one process for each pod and container, so no pod's request covers it.
+	MountPoolMiB = 512
+	// MountOverheadMiB is what such a process needs beside its blocks: its own heap and the attributes that it caches.
+	MountOverheadMiB = 128
+	// mountsPerPod is how many containers a pod mounts: one that it reads and one that it writes to.
+	mountsPerPod = 2
+	// vcpuPerPod is how many vCPUs of a CPU node go to one pod that mounts; on a GPU node there is one such pod a GPU.
+	vcpuPerPod = 4
 )
+
+// Mounts returns for how many BlobFuse mounts a node of this size keeps memory.
+func (s SKU) Mounts() int64 {
+	pods := max(1, s.VCPU/vcpuPerPod)
+	if s.GPUs > 0 {
+		pods = s.GPUs
+	}
+	return pods * mountsPerPod
+}
 
 // reservedMilliCPU is AKS's table for the cores of a host. From 4 cores on it is a line, 100m and 10m a core; sizes above
 // the table's 64 cores are put on the same line.
@@ -51,11 +70,11 @@ func (s SKU) Node() Resources {
 	}
 }
 
-// Allocatable returns what is left of a node for workloads: what the node reports less the headroom for DaemonSets.
-// Quotas and fit checks use it, so that what a queue admits can also be scheduled.
+// Allocatable returns what is left of a node for workloads: what the node reports less the headroom for DaemonSets and for the caches of
+// the mounts. Quotas and fit checks use it, so that what a queue admits can also be scheduled and does not run the node out of memory.
 func (s SKU) Allocatable() Resources {
 	n := s.Node()
 	n.MilliCPU -= DaemonSetMilliCPU
-	n.MemoryMiB -= DaemonSetMemoryMiB
+	n.MemoryMiB -= DaemonSetMemoryMiB + s.Mounts()*(MountPoolMiB+MountOverheadMiB)
 	return n
 }

@@ -81,13 +81,17 @@ func (r Resources) Exceeds(limit Resources) []string {
 // table lists the sizes by their lower-case name, since Azure does not mind the case. Sources:
 // https://learn.microsoft.com/azure/virtual-machines/sizes/general-purpose/ddsv6-series
 // https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/nca100v4-series
+// https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/ndasra100v4-series
 // https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/ndma100v4-series
 var table = index(
 	SKU{Name: "Standard_D4ds_v6", QuotaFamily: familyDdsv6, VCPU: 4, MemoryGiB: 16, NVMeGiB: 220},
 	SKU{Name: "Standard_D8ds_v6", QuotaFamily: familyDdsv6, VCPU: 8, MemoryGiB: 32, NVMeGiB: 440},
 	SKU{Name: "Standard_D16ds_v6", QuotaFamily: familyDdsv6, VCPU: 16, MemoryGiB: 64, NVMeGiB: 880},
+	SKU{Name: "Standard_D32ds_v6", QuotaFamily: familyDdsv6, VCPU: 32, MemoryGiB: 128, NVMeGiB: 1760},
 	SKU{Name: "Standard_NC24ads_A100_v4", QuotaFamily: familyNCA100, VCPU: 24, MemoryGiB: 220, NVMeGiB: 960, GPUs: 1, GPUMemoryGiB: 80},
+	SKU{Name: "Standard_NC48ads_A100_v4", QuotaFamily: familyNCA100, VCPU: 48, MemoryGiB: 440, NVMeGiB: 1920, GPUs: 2, GPUMemoryGiB: 80},
 	SKU{Name: "Standard_NC96ads_A100_v4", QuotaFamily: familyNCA100, VCPU: 96, MemoryGiB: 880, NVMeGiB: 3840, GPUs: 4, GPUMemoryGiB: 80},
+	SKU{Name: "Standard_ND96asr_v4", QuotaFamily: familyNDA100by40, VCPU: 96, MemoryGiB: 900, NVMeGiB: 6000, GPUs: 8, GPUMemoryGiB: 40},
 	SKU{Name: "Standard_ND96amsr_A100_v4", QuotaFamily: familyNDA100, VCPU: 96, MemoryGiB: 1900, NVMeGiB: 6400, GPUs: 8, GPUMemoryGiB: 80},
 )
 
@@ -95,6 +99,8 @@ const (
 	familyDdsv6  = "standardDdsv6Family"
 	familyNCA100 = "StandardNCADSA100v4Family"
 	familyNDA100 = "Standard NDAMSv4_A100Family"
+	// familyNDA100by40 is that of the A100s with 40 GB; its spelling has one space more.
+	familyNDA100by40 = "Standard NDASv4_A100 Family"
 )
 
 func index(skus ...SKU) map[string]SKU {
@@ -110,7 +116,7 @@ func Lookup(name string) (SKU, error) {
 	if s, ok := table[strings.ToLower(name)]; ok {
 		return s, nil
 	}
-	return SKU{}, fmt.Errorf("unknown VM size %q: known are %s; add a line to infra/sku/sku.go for another", name, strings.Join(Names(), ", "))
+	return SKU{}, fmt.Errorf("unknown VM size %q: known are %s", name, strings.Join(Names(), ", "))
 }
 
 // Names lists the known sizes in order.

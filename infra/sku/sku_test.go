@@ -15,7 +15,8 @@ func TestAllocatableFollowsAKS(t *testing.T) {
 	if got, want := s.Node(), (Resources{MilliCPU: 7820, MemoryMiB: 30634}); got != want {
 		t.Errorf("Node() = %+v, want %+v", got, want)
 	}
-	if got, want := s.Allocatable(), (Resources{MilliCPU: 7320, MemoryMiB: 29610}); got != want {
+	// Two pods of 4 vCPUs with two mounts each, 640 MiB a mount.
+	if got, want := s.Allocatable(), (Resources{MilliCPU: 7320, MemoryMiB: 27050}); got != want {
 		t.Errorf("Allocatable() = %+v, want %+v", got, want)
 	}
 }
@@ -46,9 +47,51 @@ func TestEverySizeIsWhole(t *testing.T) {
 	}
 }
 
+func TestMountsFollowThePodsThatHaveThem(t *testing.T) {
+	for name, want := range map[string]int64{
+		"Standard_D4ds_v6": 2, "Standard_D32ds_v6": 16, "Standard_NC24ads_A100_v4": 2, "Standard_NC48ads_A100_v4": 4, "Standard_ND96asr_v4": 16,
+	} {
+		s, err := Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Mounts(); got != want {
+			t.Errorf("%s: %d mounts, want %d", name, got, want)
+		}
+		kept := s.Node().MemoryMiB - s.Allocatable().MemoryMiB - DaemonSetMemoryMiB
+		if kept != want*(MountPoolMiB+MountOverheadMiB) {
+			t.Errorf("%s keeps %d MiB for %d mounts", name, kept, want)
+		}
+	}
+	if got := (SKU{VCPU: 2}).Mounts(); got != 2 {
+		t.Errorf("a node with fewer cores than a pod has %d mounts, want those of one pod", got)
+	}
+}
+
+func TestA100sAreAsAzureSellsThem(t *testing.T) {
+	for name, want := range map[string]struct {
+		gpus, memory int64
+		family       string
+	}{
+		"Standard_NC24ads_A100_v4":  {1, 80, "StandardNCADSA100v4Family"},
+		"Standard_NC48ads_A100_v4":  {2, 80, "StandardNCADSA100v4Family"},
+		"Standard_NC96ads_A100_v4":  {4, 80, "StandardNCADSA100v4Family"},
+		"Standard_ND96asr_v4":       {8, 40, "Standard NDASv4_A100 Family"},
+		"Standard_ND96amsr_A100_v4": {8, 80, "Standard NDAMSv4_A100Family"},
+	} {
+		s, err := Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.GPUs != want.gpus || s.GPUMemoryGiB != want.memory || s.QuotaFamily != want.family {
+			t.Errorf("%+v, want %+v", s, want)
+		}
+	}
+}
+
 func TestUnknownSizeNamesTheKnown(t *testing.T) {
 	_, err := Lookup("Standard_Z1")
-	if err == nil || !strings.Contains(err.Error(), "Standard_D8ds_v6") || !strings.Contains(err.Error(), "sku.go") {
+	if err == nil || !strings.Contains(err.Error(), "Standard_D8ds_v6") {
 		t.Errorf("unhelpful: %v", err)
 	}
 }

@@ -13,6 +13,12 @@ const (
 	// ModeSystem is LabelMode's value on system nodes.
 	ModeSystem = "system"
 
+	// LabelAccelerator is the label that AKS gives every node with GPUs; it is reserved, so no pool can set it.
+	// https://learn.microsoft.com/azure/aks/use-nvidia-gpu
+	LabelAccelerator = "accelerator"
+	// AcceleratorNVIDIA is LabelAccelerator's value on nodes with NVIDIA's GPUs.
+	AcceleratorNVIDIA = "nvidia"
+
 	// LabelUseIdentity on a pod asks the workload identity webhook to mount a token.
 	// https://azure.github.io/azure-workload-identity/docs/topics/service-account-labels-and-annotations.html
 	LabelUseIdentity = "azure.workload.identity/use"
@@ -21,6 +27,8 @@ const (
 
 	// LabelQueue on a job names the LocalQueue that it waits in.
 	LabelQueue = "kueue.x-k8s.io/queue-name"
+	// LabelPriority on a job names its WorkloadPriorityClass.
+	LabelPriority = "kueue.x-k8s.io/priority-class"
 
 	// LabelName, LabelManagedBy and LabelNamespace are Kubernetes' own well-known labels.
 	LabelName      = "app.kubernetes.io/name"
@@ -31,11 +39,28 @@ const (
 
 	// ResourceGPU is the extended resource that the device plugin offers.
 	ResourceGPU corev1.ResourceName = "nvidia.com/gpu"
+
+	// MountRoot is where pods see blob containers: container c is mounted at MountRoot/c in those that ask for it.
+	MountRoot = "/mnt/blob"
+	// PlatformConfigMap is the ConfigMap, one in each tenant's namespace, that pods read by envFrom: KeyStorageAccount and KeyLocation.
+	PlatformConfigMap = "platform"
+	// KeyStorageAccount is PlatformConfigMap's key, and so a pod's variable, for the name of the storage account.
+	KeyStorageAccount = "STORAGE_ACCOUNT"
+	// KeyLocation is that for the Azure region.
+	KeyLocation = "AZURE_LOCATION"
 )
+
+// ClaimName is the name that the claim for a blob container has in every tenant's namespace.
+func ClaimName(container string) string { return "blob-" + container }
 
 // TaintSystem keeps everything but cluster services off the system pool.
 func TaintSystem() corev1.Taint {
 	return corev1.Taint{Key: "CriticalAddonsOnly", Value: "true", Effect: corev1.TaintEffectNoSchedule}
+}
+
+// TaintGPU keeps everything that asks for no GPU off nodes that have some. Only worker templates with GPUs tolerate it.
+func TaintGPU() corev1.Taint {
+	return corev1.Taint{Key: string(ResourceGPU), Value: "present", Effect: corev1.TaintEffectNoSchedule}
 }
 
 // TaintString writes a taint as the AKS API takes it.

@@ -13,15 +13,21 @@ import (
 const (
 	// Kubeconfig is the cluster's kubeconfig.
 	Kubeconfig = "apiVersion: v1\nkind: Config\nusers: [{name: u, user: {token: not-a-secret}}]\n"
-	// ClientID is the client id of every identity.
-	ClientID = "11111111-1111-1111-1111-111111111111"
-	// PrincipalID is the principal id of every identity.
-	PrincipalID = "22222222-2222-2222-2222-222222222222"
+	// TenantID is the Entra tenant of every identity.
+	TenantID = "33333333-3333-3333-3333-333333333333"
+	// Token is every random password.
+	Token = "not-a-secret-token"
 	// Suffix is every random string.
 	Suffix = "abcd1234"
 	// IssuerURL is the cluster's token issuer.
 	IssuerURL = "https://oidc.example/issuer/"
 )
+
+// ClientID is the client id of the identity of that Azure name.
+func ClientID(identity string) string { return "client-of-" + identity }
+
+// PrincipalID is the principal id of the identity of that Azure name.
+func PrincipalID(identity string) string { return "principal-of-" + identity }
 
 type mocks struct {
 	preview bool
@@ -36,8 +42,12 @@ func (m *mocks) NewResource(args pulumi.MockResourceArgs) (string, resource.Prop
 	r := Resource{
 		Type: args.TypeToken, Name: args.Name, Inputs: args.Inputs, Provider: args.Provider, Custom: args.Custom,
 		Parent: rpc.GetParent(), DeletedWith: rpc.GetDeletedWith(), Dependencies: rpc.GetDependencies(),
-		IgnoreChanges: rpc.GetIgnoreChanges(), Protect: rpc.GetProtect(), RetainOnDelete: rpc.GetRetainOnDelete(),
+		IgnoreChanges: rpc.GetIgnoreChanges(), ReplaceOnChanges: rpc.GetReplaceOnChanges(), DeleteBeforeReplace: rpc.GetDeleteBeforeReplace(),
+		PropertyDependencies: map[string][]string{}, Protect: rpc.GetProtect(), RetainOnDelete: rpc.GetRetainOnDelete(),
 		ErrorHooks: rpc.GetHooks().GetOnError(),
+	}
+	for property, on := range rpc.GetPropertyDependencies() {
+		r.PropertyDependencies[property] = on.GetUrns()
 	}
 	m.mu.Lock()
 	m.resources = append(m.resources, r)
@@ -45,8 +55,8 @@ func (m *mocks) NewResource(args pulumi.MockResourceArgs) (string, resource.Prop
 
 	outputs := args.Inputs.Copy()
 	for key, value := range computed(args.TypeToken, args.Inputs) {
-		// Names stay known. The cluster's would make the kubeconfig an unknown secret, which the SDK's mocks cannot carry.
-		if m.preview && key != "name" {
+		// Names and secrets stay known: the SDK's mocks cannot carry unknown secrets, and the cluster's name would make the kubeconfig one.
+		if m.preview && key != "name" && !value.IsSecret() {
 			value = resource.MakeComputed(resource.NewProperty(""))
 		}
 		outputs[key] = value
@@ -70,9 +80,14 @@ func computed(token string, in resource.PropertyMap) resource.PropertyMap {
 	case "azure-native:containerservice/v20240901:AgentPool":
 		return resource.PropertyMap{"name": in["agentPoolName"]}
 	case "azure-native:managedidentity:UserAssignedIdentity":
-		return resource.PropertyMap{"name": in["resourceName"], "clientId": text(ClientID), "principalId": text(PrincipalID)}
+		name := in["resourceName"].StringValue()
+		return resource.PropertyMap{
+			"name": text(name), "clientId": text(ClientID(name)), "principalId": text(PrincipalID(name)), "tenantId": text(TenantID),
+		}
 	case "azure-native:storage:StorageAccount":
 		return resource.PropertyMap{"name": in["accountName"]}
+	case "random:index/randomPassword:RandomPassword":
+		return resource.PropertyMap{"result": resource.MakeSecret(text(Token))}
 	case "random:index/randomString:RandomString":
 		return resource.PropertyMap{"result": text(Suffix)}
 	}

@@ -36,8 +36,12 @@ type Resource struct {
 	Parent, Provider, DeletedWith string
 	// Dependencies are the URNs that it comes after.
 	Dependencies []string
-	// IgnoreChanges are the ignored paths.
-	IgnoreChanges []string
+	// PropertyDependencies are the URNs whose outputs each input is made of.
+	PropertyDependencies map[string][]string
+	// IgnoreChanges are the ignored paths, ReplaceOnChanges those whose change replaces it.
+	IgnoreChanges, ReplaceOnChanges []string
+	// DeleteBeforeReplace says that it goes before its replacement comes.
+	DeleteBeforeReplace bool
 	// Protect and RetainOnDelete are the options of that name.
 	Protect, RetainOnDelete bool
 	// ErrorHooks are the names of the hooks that are asked after a failure.

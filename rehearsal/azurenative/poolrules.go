@@ -49,6 +49,13 @@ var taintEffects = []string{"NoExecute", "NoSchedule", "PreferNoSchedule"}
 // https://learn.microsoft.com/azure/aks/use-labels.
 const reservedLabels = "kubernetes.azure.com/"
 
+// spotLabel is the one of them that a program may say itself, with the value
+// spotValue and of a Spot pool: https://learn.microsoft.com/azure/aks/spot-node-pool.
+const (
+	spotLabel = reservedLabels + "scalesetpriority"
+	spotValue = "spot"
+)
+
 // checkSpans answers the numbers of a pool that are in range, and those that
 // are not as problems.
 func checkSpans(path string, pool map[string]any) (fit map[string]float64, problems []provider.Problem) {
@@ -111,6 +118,9 @@ func checkPoolNames(path string, pool map[string]any) (problems []provider.Probl
 	labels := object(pool, "nodeLabels")
 	for key := range labels {
 		value, _ := labels[key].(string) // an unknown value passes as the empty one
+		if key == spotLabel && value == spotValue && pool["scaleSetPriority"] == "Spot" {
+			continue
+		}
 		report(join(join(path, "nodeLabels"), key), checkLabel(key, value))
 	}
 	return problems

@@ -51,6 +51,7 @@ var poolRefusals = map[string]struct {
 	"label value":         {label("team", "a b"), "nodeLabels.team", []string{`has the value "a b"`}},
 	"label value length":  {label("team", strings.Repeat("a", 64)), "nodeLabels.team", []string{"63"}},
 	"reserved label":      {label("kubernetes.azure.com/mode", "user"), `nodeLabels["kubernetes.azure.com/mode"]`, []string{"which AKS keeps", `try "mode"`}},
+	"spot's label":        {label("kubernetes.azure.com/scalesetpriority", "spot"), `nodeLabels["kubernetes.azure.com/scalesetpriority"]`, []string{"which AKS keeps"}},
 	"zone":                {zones("1", "4"), "availabilityZones[1]", []string{`"1", "2" or "3", got "4"`}},
 	"zone of a region":    {zones("eastus2-1"), "availabilityZones[0]", []string{"must be a zone"}},
 	"zone twice":          {zones("1", "2", "1"), "availabilityZones[2]", []string{`names zone "1" a second time`}},
@@ -110,6 +111,20 @@ func TestPoolAcceptances(t *testing.T) {
 		}
 		if _, failures := h.check(azurenative.ManagedCluster, properties(profile(changes))); failures != nil {
 			t.Errorf("%s, inline: %q", name, failures)
+		}
+	}
+}
+
+// A Spot pool may say the label and the taint that AKS gives it anyway, and no
+// other value of them.
+func TestASpotPoolMaySayThatItIsOne(t *testing.T) {
+	h := newHarness(t)
+	for value, want := range map[string]int{"spot": 0, "regular": 1} {
+		_, failures := h.check(azurenative.AgentPool, properties(with(pool(), map[string]any{"scaleSetPriority": "Spot",
+			"nodeLabels": map[string]any{"kubernetes.azure.com/scalesetpriority": value},
+			"nodeTaints": []any{"kubernetes.azure.com/scalesetpriority=spot:NoSchedule"}})))
+		if len(failures) != want {
+			t.Errorf("value %q: failures %q, want %d", value, failures, want)
 		}
 	}
 }

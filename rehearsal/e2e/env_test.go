@@ -144,7 +144,13 @@ func changes(out string) map[string]int {
 // outcome says how long simulated jobs run from now on.
 func (e *env) outcome(seconds float64) {
 	e.Helper()
-	data, err := json.Marshal(map[string]raydash.Outcome{"": {Seconds: seconds}})
+	e.outcomes(map[string]raydash.Outcome{"": {Seconds: seconds}})
+}
+
+// outcomes says how jobs run whose names begin in these ways.
+func (e *env) outcomes(byPrefix map[string]raydash.Outcome) {
+	e.Helper()
+	data, err := json.Marshal(byPrefix)
 	must(e.T, err)
 	must(e.T, os.WriteFile(e.dir.Outcomes(), data, 0o600))
 }

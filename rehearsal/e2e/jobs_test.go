@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"ray-on-aks/internal/aks"
 	"ray-on-aks/rehearsal/report"
 )
 
@@ -85,46 +89,88 @@ func (e *env) awaitState(run, state string, in func(report.Job) bool) {
 	})
 }
 
-// fillQueue takes the whole CPU quota with a Workload of no job, so that the
-// next one has to wait, and answers how to give it back.
-func (e *env) fillQueue() (release func()) {
+// runOf answers the name of the one RayJob of a workload.
+func (e *env) runOf(workload string) string {
+	e.Helper()
+	jobs, err := e.reader().Jobs(e.Context())
+	must(e.T, err)
+	var names []string
+	for _, j := range jobs {
+		if j.RayJob.Labels[aks.LabelName] == workload {
+			names = append(names, j.RayJob.Name)
+		}
+	}
+	if len(names) != 1 {
+		e.Fatalf("%s has the runs %v, want one", workload, names)
+	}
+	return names[0]
+}
+
+// fillQueues takes the CPU flavor's free quota of every queue, with Workloads
+// of no job, so that the next job has to wait, and answers how to give it back.
+func (e *env) fillQueues() (release func()) {
 	e.Helper()
 	client := e.reader().Kueue.KueueV1beta2()
 	queues, err := client.LocalQueues("").List(e.Context(), metav1.ListOptions{})
 	must(e.T, err)
-	if len(queues.Items) != 1 {
-		e.Fatalf("%d LocalQueues, want one", len(queues.Items))
+	for _, queue := range queues.Items {
+		clusterQueue, err := client.ClusterQueues().Get(e.Context(), string(queue.Spec.ClusterQueue), metav1.GetOptions{})
+		must(e.T, err)
+		workloads := client.Workloads(queue.Namespace)
+		_, err = workloads.Create(e.Context(), filler(queue, freeCPU(e.T, clusterQueue)), metav1.CreateOptions{})
+		must(e.T, err)
+		e.eventually(30*time.Second, func() error {
+			w, err := workloads.Get(e.Context(), fillerName, metav1.GetOptions{})
+			if err != nil || w.Status.Admission == nil {
+				return fmt.Errorf("the filler of %s has no quota: %w", queue.Namespace, errNotYet)
+			}
+			return nil
+		})
 	}
-	queue := queues.Items[0]
-	clusterQueue, err := client.ClusterQueues().Get(e.Context(), string(queue.Spec.ClusterQueue), metav1.GetOptions{})
-	must(e.T, err)
-	quota := corev1.ResourceList{}
-	for _, r := range clusterQueue.Spec.ResourceGroups[0].Flavors[0].Resources {
-		if r.Name == corev1.ResourceCPU {
-			quota[r.Name] = r.NominalQuota
-		}
-	}
-	workloads := client.Workloads(queue.Namespace)
-	filler := filler(queue, quota)
-	_, err = workloads.Create(e.Context(), filler, metav1.CreateOptions{})
-	must(e.T, err)
-	e.eventually(30*time.Second, func() error {
-		w, err := workloads.Get(e.Context(), filler.Name, metav1.GetOptions{})
-		if err != nil || w.Status.Admission == nil {
-			return fmt.Errorf("the filler has no quota: %w", errNotYet)
-		}
-		return nil
-	})
 	return func() {
 		e.Helper()
-		must(e.T, workloads.Delete(e.Context(), filler.Name, metav1.DeleteOptions{}))
+		for _, queue := range queues.Items {
+			must(e.T, client.Workloads(queue.Namespace).Delete(e.Context(), fillerName, metav1.DeleteOptions{}))
+		}
 	}
 }
 
+// freeCPU is what a queue has left of the CPU flavor's own quota.
+func freeCPU(t *testing.T, queue *kueue.ClusterQueue) corev1.ResourceList {
+	t.Helper()
+	for _, flavor := range queue.Spec.ResourceGroups[0].Flavors {
+		for _, r := range flavor.Resources {
+			if flavor.Name == "cpu" && r.Name == corev1.ResourceCPU {
+				free := r.NominalQuota
+				free.Sub(used(queue, flavor.Name, r.Name))
+				return corev1.ResourceList{r.Name: free}
+			}
+		}
+	}
+	t.Fatalf("queue %s has no CPU", queue.Name)
+	return nil
+}
+
+func used(queue *kueue.ClusterQueue, flavor kueue.ResourceFlavorReference, name corev1.ResourceName) resource.Quantity {
+	for _, usage := range queue.Status.FlavorsReservation {
+		for _, r := range usage.Resources {
+			if usage.Name == flavor && r.Name == name {
+				return r.Total
+			}
+		}
+	}
+	return resource.Quantity{}
+}
+
+const fillerName = "filler"
+
+// filler is above every priority class: no job of its own queue may have its
+// quota.
 func filler(queue kueue.LocalQueue, requests corev1.ResourceList) *kueue.Workload {
 	return &kueue.Workload{
-		ObjectMeta: metav1.ObjectMeta{Name: "filler", Namespace: queue.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: fillerName, Namespace: queue.Namespace},
 		Spec: kueue.WorkloadSpec{
+			Priority:  ptr.To[int32](1_000_000),
 			QueueName: kueue.LocalQueueName(queue.Name),
 			PodSets: []kueue.PodSet{{
 				Name: "main", Count: 1,

@@ -28,15 +28,16 @@ func TestTheScenarioTurnsRed(t *testing.T) {
 	e.supervise()
 	follower := e.follow(os.Stderr)
 
-	e.pulumi("config", "set", "--path", smokeKey+"worker.cpus", tooMuch)
+	e.only("smoke")
+	e.set(smokeKey+"worker.cpus", tooMuch)
 	out, err := e.try("preview")
 	if err == nil {
 		t.Fatal("a job that no queue can ever admit passed the preview")
 	}
-	if !strings.Contains(out, "workloads.jobs.smoke: the worker can never be admitted") {
+	if !strings.Contains(out, "workloads.smoke: the worker can never be admitted") {
 		t.Errorf("the refusal does not name the key and the rule:\n%s", out)
 	}
-	e.pulumi("config", "rm", "--path", smokeKey+"worker.cpus")
+	e.unset(smokeKey + "worker")
 
 	e.pulumi("up", "--yes", "--skip-preview")
 	run := e.onlyRun()

@@ -14,9 +14,6 @@ import (
 	"ray-on-aks/rehearsal/report"
 )
 
-// smokeKey is the path of the smoke workload in the stack's configuration.
-const smokeKey = "ray-on-aks:workloads.jobs.smoke."
-
 // TestSmokeJob follows one job through the whole program, in every state, to
 // the end of the stack.
 func TestSmokeJob(t *testing.T) {
@@ -24,15 +21,16 @@ func TestSmokeJob(t *testing.T) {
 	e := newEnv(t, "e2e-smoke")
 	e.supervise()
 	follower := e.follow(os.Stderr)
+	e.only("smoke")
 
 	e.pulumi("up", "--yes")
 	first := e.onlyRun()
 	e.checkRan(follower, first)
 	e.noChanges(first, "finished", ended)
 
-	release := e.fillQueue()
+	release := e.fillQueues()
 	e.outcome(longRun)
-	e.pulumi("config", "set", "--path", smokeKey+"generation", "2")
+	e.set(smokeKey+"generation", 2)
 	out := e.pulumi("up", "--yes", "--skip-preview")
 	if got, want := changes(out), map[string]int{"created": 1, "deleted": 1}; !maps.Equal(got, want) {
 		t.Errorf("a changed run made %v, want %v\n%s", got, want, out)

@@ -19,20 +19,21 @@ func scaled(count, least, most float64) cloud.Resources {
 	})
 }
 
-func TestAPoolGrowsNodeByNodeForAPodThatFitsAndNeverAboveItsMax(t *testing.T) {
-	inWorld(t, scaled(0, 0, 2), []runtime.Object{waiting("a"), waiting("b"), waiting("c")}, func(w world) {
+func TestAPoolGrowsAtOnceForAllPodsThatFitAndNeverAboveItsMax(t *testing.T) {
+	inWorld(t, scaled(0, 0, 3), []runtime.Object{waiting("a"), waiting("b")}, func(w world) {
 		time.Sleep(time.Second)
-		if n := w.count(); n != 1 {
-			t.Errorf("after a second: %d nodes, want 1", n)
-		}
-		time.Sleep(settle)
 		if n := w.count(); n != 2 {
-			t.Errorf("the pods still wait: %d nodes, want 2", n)
+			t.Errorf("for two pods that each fill more than half a node there are %d nodes, want 2", n)
+		}
+		for _, name := range []string{"c", "d", "e"} {
+			if _, err := w.client.CoreV1().Pods("default").Create(t.Context(), waiting(name), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for range 60 {
 			time.Sleep(2 * time.Second)
-			if n, nodes := w.count(), len(w.nodes()); n > 2 || nodes > 3 {
-				t.Fatalf("%d in the cloud and %d nodes, above the maximum", n, nodes)
+			if n, nodes := w.count(), len(w.nodes()); n != 3 || nodes > 4 {
+				t.Fatalf("%d in the cloud and %d nodes, want the maximum 3 and the system pool's", n, nodes)
 			}
 		}
 	})
@@ -57,9 +58,16 @@ func TestAPoolDoesNotGrowForAPodThatItsNodesCannotTake(t *testing.T) {
 			p.Spec.Tolerations[0].Effect = corev1.TaintEffectNoExecute
 		},
 		"selects other nodes": func(p *corev1.Pod) { p.Spec.NodeSelector["team"] = "language" },
-		"not tried yet":       func(p *corev1.Pod) { p.Status.Conditions = nil },
-		"being deleted":       func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
-		"bound already":       func(p *corev1.Pod) { p.Spec.NodeName = "elsewhere" },
+		"has an affinity to others": func(p *corev1.Pod) {
+			p.Spec.Affinity = requireNode(corev1.NodeSelectorRequirement{Key: "accelerator", Operator: corev1.NodeSelectorOpExists})
+		},
+		"has an init container that is too large": func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
+			p.Spec.InitContainers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("8")
+		},
+		"not tried yet": func(p *corev1.Pod) { p.Status.Conditions = nil },
+		"being deleted": func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
+		"bound already": func(p *corev1.Pod) { p.Spec.NodeName = "elsewhere" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := waiting("a")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +31,8 @@ type Controller struct {
 
 	pods  *livecache.Cache[*corev1.Pod]
 	nodes *livecache.Cache[*corev1.Node]
-	// grown is when a pool last got a node that may not be there yet.
-	grown map[string]time.Time
+	// refused is why a pool has no nodes, as it was last logged.
+	refused map[string]string
 	// empty is the last node of each pool that was seen without pods.
 	empty map[string]emptyNode
 }
@@ -44,7 +45,7 @@ type emptyNode struct {
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	c.grown, c.empty = map[string]time.Time{}, map[string]emptyNode{}
+	c.refused, c.empty = map[string]string{}, map[string]emptyNode{}
 	var err error
 	if c.pods, err = livecache.Watch(ctx, c.Client, c.Client.CoreV1().Pods(""), &corev1.Pod{}); err != nil {
 		return err
@@ -78,6 +79,7 @@ func (c *Controller) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pools = slices.DeleteFunc(pools, c.impossible)
 	wanted := map[string]*corev1.Node{}
 	for _, p := range pools {
 		for i := range p.Count {
@@ -92,6 +94,21 @@ func (c *Controller) sync(ctx context.Context) error {
 		return err
 	}
 	return c.autoscale(pools)
+}
+
+// impossible says whether no node can be made of the pool, and logs why, once.
+// The other pools do without it.
+func (c *Controller) impossible(p Pool) bool {
+	_, err := p.Node(0)
+	if err == nil {
+		delete(c.refused, p.Name)
+		return false
+	}
+	if c.refused[p.Name] != err.Error() {
+		c.refused[p.Name] = err.Error()
+		c.Log.Error("a pool gets no nodes", "pool", p.Name, "reason", err)
+	}
+	return true
 }
 
 // match creates missing nodes and deletes those that no pool wants, together

@@ -1,10 +1,12 @@
 package nodes
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,8 +29,12 @@ type world struct {
 }
 
 // inWorld runs the test with a controller of the cloud's cluster main.
-func inWorld(t *testing.T, r cloud.Resources, objects []runtime.Object, test func(world)) {
+func inWorld(t *testing.T, r cloud.Resources, objects []runtime.Object, test func(world), logs ...slog.Handler) {
 	t.Helper()
+	log := slog.DiscardHandler
+	if len(logs) > 0 {
+		log = logs[0]
+	}
 	path := filepath.Join(t.TempDir(), "cloud.json")
 	synctest.Test(t, func(t *testing.T) {
 		w := world{t: t, client: fake.NewSimpleClientset(objects...), store: cloud.Open(path)}
@@ -37,7 +43,7 @@ func inWorld(t *testing.T, r cloud.Resources, objects []runtime.Object, test fun
 				all[id] = record
 			}
 		})
-		c := &Controller{Cluster: "main", Version: "v1.35.3", Store: w.store, Client: w.client, Log: slog.New(slog.DiscardHandler)}
+		c := &Controller{Cluster: "main", Version: "v1.35.3", Store: w.store, Client: w.client, Log: slog.New(log)}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- c.Run(ctx) }()
@@ -170,4 +176,18 @@ func TestNodesComeAndGoWithTheCountsOfTheirPools(t *testing.T) {
 			t.Errorf("after the pool was deleted there are %d nodes, want 2", n)
 		}
 	})
+}
+
+func TestAPoolOfAnUnknownSizeHoldsUpNoOther(t *testing.T) {
+	declared := func(inline, _ map[string]any) { inline["vmSize"] = "Standard_Declared_v9" }
+	var log bytes.Buffer
+	inWorld(t, resources(declared), nil, func(w world) {
+		time.Sleep(time.Minute)
+		if n := len(w.nodes()); n != 2 {
+			t.Errorf("%d nodes, want the two of the other pool", n)
+		}
+	}, slog.NewTextHandler(&log, nil))
+	if n := strings.Count(log.String(), "Standard_Declared_v9"); n != 1 {
+		t.Errorf("the size is named %d times, want once: %s", n, &log)
+	}
 }

@@ -106,6 +106,10 @@ func fromBody(body map[string]any, name string) Pool {
 	return p
 }
 
+// scales says whether the autoscaler moves the pool's count. A pool inline in
+// the cluster keeps its own: it holds the operators.
+func (p Pool) scales() bool { return p.Autoscaled && p.ID != "" }
+
 func text(m map[string]any, key string) string {
 	s, _ := m[key].(string)
 	return s
@@ -120,14 +124,17 @@ func number(m map[string]any, key string) int {
 func (p Pool) Node(index int) (*corev1.Node, error) {
 	size, err := sku.Lookup(p.Size)
 	if err != nil {
-		return nil, fmt.Errorf("pool %s: %w", p.Name, err)
+		// ARM is told the name of a size alone, so the stack's own sizes are not known here.
+		return nil, fmt.Errorf("pool %s: the rehearsal makes nodes of the sizes in infra/sku, not of those that a stack declares: %w", p.Name, err)
 	}
 	hash := fnv.New32a()
 	fmt.Fprint(hash, p.ID, p.Name, p.Size)
 	name := fmt.Sprintf("aks-%s-%08d-vmss%06d", p.Name, hash.Sum32()%100000000, index)
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        name,
+			Name: name,
+			// A kubelet would also ask for the attach-detach controller, which
+			// would wait for drivers that do not run here.
 			Annotations: map[string]string{simulated: "fake"},
 			Labels: map[string]string{
 				aks.LabelPool: p.Name, "agentpool": p.Name,

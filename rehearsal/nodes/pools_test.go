@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/aks"
 	"ray-on-aks/rehearsal/cloud"
 )
 
@@ -101,6 +102,9 @@ func TestANodeIsLabelledTaintedAndSizedAsItsPoolSays(t *testing.T) {
 	if _, ok := node.Labels["accelerator"]; ok {
 		t.Error("a node without GPUs says that it has some")
 	}
+	if _, ok := node.Annotations["volumes.kubernetes.io/controller-managed-attach-detach"]; ok {
+		t.Error("the attach-detach controller will wait for a driver on the node")
+	}
 	want := []corev1.Taint{
 		{Key: "team", Value: "vision", Effect: corev1.TaintEffectNoSchedule}, {Key: "spot", Effect: corev1.TaintEffectPreferNoSchedule},
 	}
@@ -121,13 +125,18 @@ func TestANodeIsLabelledTaintedAndSizedAsItsPoolSays(t *testing.T) {
 }
 
 func TestAGPUNodeOffersItsGPUs(t *testing.T) {
-	node, err := Pool{Name: "gpu", Size: "Standard_NC96ads_A100_v4"}.Node(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gpus := node.Status.Allocatable["nvidia.com/gpu"]
-	if gpus.Value() != 4 || node.Labels["accelerator"] != "nvidia" {
-		t.Errorf("%d GPUs, label %q", gpus.Value(), node.Labels["accelerator"])
+	for size, want := range map[string]int64{"Standard_NC24ads_A100_v4": 1, "Standard_NC96ads_A100_v4": 4, "Standard_ND96amsr_A100_v4": 8} {
+		node, err := Pool{Name: "gpu", Size: size, Taints: []string{aks.TaintString(aks.TaintGPU())}}.Node(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allocatable, capacity := node.Status.Allocatable[aks.ResourceGPU], node.Status.Capacity[aks.ResourceGPU]
+		if allocatable.Value() != want || capacity.Value() != want || node.Labels["accelerator"] != "nvidia" {
+			t.Errorf("%s: %v of %v GPUs, label %q", size, &allocatable, &capacity, node.Labels["accelerator"])
+		}
+		if !slices.Contains(node.Spec.Taints, aks.TaintGPU()) {
+			t.Errorf("%s: taints %v, want %v", size, node.Spec.Taints, aks.TaintGPU())
+		}
 	}
 }
 

@@ -108,6 +108,41 @@ func TestRandomPasswordIsSecret(t *testing.T) {
 	}
 }
 
+// A refresh and an update hand the password on as what it is.
+func TestAPasswordStaysSecretAndTheSame(t *testing.T) {
+	p, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := resource.NewPropertyMapFromMap(map[string]any{"length": 32.0, "special": false})
+	made := mustCreate(t, p, RandomPassword, inputs.Mappable(), false)
+	read, err := p.Read(t.Context(), plugin.ReadRequest{URN: urn(RandomPassword), Type: RandomPassword, ID: made.ID, Inputs: inputs, State: made.Properties})
+	if err != nil {
+		t.Fatal(err)
+	}
+	updated := map[bool]resource.PropertyMap{}
+	for _, preview := range []bool{false, true} {
+		answer, err := p.Update(t.Context(), plugin.UpdateRequest{URN: urn(RandomPassword), Type: RandomPassword, ID: made.ID,
+			OldInputs: inputs, OldOutputs: made.Properties, NewInputs: inputs, Preview: preview})
+		if err != nil {
+			t.Fatal(err)
+		}
+		updated[preview] = answer.Properties
+	}
+	for name, state := range map[string]resource.PropertyMap{
+		"a refresh": read.Outputs, "an update": updated[false], "the preview of an update": updated[true],
+	} {
+		for _, key := range []resource.PropertyKey{"result", "bcryptHash"} {
+			if !state[key].IsSecret() || !state[key].DeepEquals(made.Properties[key]) {
+				t.Errorf("%s: %s is secret: %v, or another one", name, key, state[key].IsSecret())
+			}
+		}
+	}
+	if answer := mustCreate(t, p, RandomPassword, inputs.Mappable(), true); !answer.Properties["result"].IsSecret() {
+		t.Error("a preview does not say that the password will be secret")
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	base := map[string]any{"length": 8.0}
 	for name, test := range map[string]struct {

@@ -1,6 +1,7 @@
-// Package raydash stands in for the dashboard of Ray heads whose pods are
-// simulated: KubeRay's calls get the answers that a Ray cluster of that shape
-// would give, so that RayJobs run and end. Nothing of Ray itself runs here.
+// Package raydash stands in for the dashboard of Ray heads, and for the Serve
+// proxies of Ray's pods, whose pods are simulated: KubeRay's calls get the
+// answers that a Ray cluster of that shape would give, so that RayJobs run and
+// end and RayServices become ready. Nothing of Ray itself runs here.
 package raydash
 
 import (
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	rayversioned "github.com/ray-project/kuberay/ray-operator/pkg/client/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +34,7 @@ const (
 
 // Heads answers for every simulated Ray head of a cluster.
 type Heads struct {
-	// Outcomes is the file that says how jobs are to run; see Outcome.
+	// Outcomes is the file that says how jobs and services do; see Outcome.
 	Outcomes string
 	Log      *slog.Logger
 
@@ -44,40 +46,43 @@ type Heads struct {
 	mu sync.Mutex
 	// jobs by head pod: a new head knows nothing of the old one's jobs.
 	jobs map[types.UID]map[string]*job
+	// serve is what Serve runs, by head pod too. A head that was told nothing
+	// has none.
+	serve map[types.UID]serving
 }
 
 // New answers heads that nothing has been asked of yet.
 func New(outcomes string, log *slog.Logger) *Heads {
 	return &Heads{
 		Outcomes: outcomes, Log: log,
-		conns: make(chan net.Conn), jobs: map[types.UID]map[string]*job{},
+		conns: make(chan net.Conn), jobs: map[types.UID]map[string]*job{}, serve: map[types.UID]serving{},
 	}
 }
 
-// Owns says whether the pod is a Ray head.
-func (h *Heads) Owns(pod *corev1.Pod) bool { return pod.Labels[rayutils.RayNodeTypeLabelKey] == "head" }
+// Owns says whether the pod is a Ray head, or a worker that Serve may have a
+// proxy on.
+func (h *Heads) Owns(pod *corev1.Pod) bool {
+	_, serves := pod.Labels[rayutils.RayClusterServingServiceLabelKey]
+	return isHead(pod) || serves
+}
 
-// Dial connects to the head's dashboard.
+func isHead(pod *corev1.Pod) bool { return pod.Labels[rayutils.RayNodeTypeLabelKey] == "head" }
+
+// Dial connects to a head's dashboard, or to the Serve proxy of a pod.
 func (h *Heads) Dial(ctx context.Context, pod *corev1.Pod, port int32) (net.Conn, error) {
-	if port != rayutils.DefaultDashboardPort {
-		return nil, fmt.Errorf("head %s is simulated: only its dashboard's port %d answers", pod.Name, rayutils.DefaultDashboardPort)
+	proxy := rayutils.FindContainerPort(&pod.Spec.Containers[rayutils.RayContainerIndex], rayutils.ServingPortName, rayutils.DefaultServingPort)
+	if port != proxy && !(isHead(pod) && port == rayutils.DefaultDashboardPort) {
+		return nil, fmt.Errorf("pod %s is simulated: only a head's dashboard at port %d and Serve's proxy at port %d answer",
+			pod.Name, rayutils.DefaultDashboardPort, proxy)
 	}
 	here, there := net.Pipe()
 	select {
-	case h.conns <- headConn{there, pod}:
+	case h.conns <- podConn{there, pod, port}:
 		return here, nil
 	case <-ctx.Done():
 		return nil, errors.Join(ctx.Err(), here.Close(), there.Close())
 	}
 }
-
-// headConn remembers which head a connection is for.
-type headConn struct {
-	net.Conn
-	pod *corev1.Pod
-}
-
-type headKey struct{}
 
 // Run answers requests and plays the submitters' part until ctx ends.
 func (h *Heads) Run(ctx context.Context, client kubernetes.Interface, ray rayversioned.Interface) error {
@@ -90,8 +95,8 @@ func (h *Heads) Run(ctx context.Context, client kubernetes.Interface, ray rayver
 		Handler:           h.routes(),
 		ReadHeaderTimeout: 5 * time.Second,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if head, ok := c.(headConn); ok {
-				return context.WithValue(ctx, headKey{}, head.pod)
+			if at, ok := c.(podConn); ok {
+				return context.WithValue(ctx, connKey{}, at)
 			}
 			return ctx
 		},
@@ -138,7 +143,7 @@ func (l listener) Addr() net.Addr { return &net.UnixAddr{Name: "head stand-in", 
 
 // authorized checks the token if the cluster's pods were given one.
 func (h *Heads) authorized(r *http.Request, head *corev1.Pod) (bool, error) {
-	cluster, err := h.ray.RayV1().RayClusters(head.Namespace).Get(r.Context(), head.Labels[rayutils.RayClusterLabelKey], metav1.GetOptions{})
+	cluster, err := h.cluster(r.Context(), head)
 	if err != nil {
 		return false, err
 	}
@@ -155,4 +160,9 @@ func (h *Heads) authorized(r *http.Request, head *corev1.Pod) (bool, error) {
 	}
 	want := "Bearer " + string(secret.Data[rayutils.RAY_AUTH_TOKEN_SECRET_KEY])
 	return subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(want)) == 1, nil
+}
+
+// cluster is the Ray cluster that the head is of.
+func (h *Heads) cluster(ctx context.Context, head *corev1.Pod) (*rayv1.RayCluster, error) {
+	return h.ray.RayV1().RayClusters(head.Namespace).Get(ctx, head.Labels[rayutils.RayClusterLabelKey], metav1.GetOptions{})
 }

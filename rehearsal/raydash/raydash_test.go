@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	raytypes "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +28,7 @@ func TestAJobWaitsForItsClusterRunsAndSucceeds(t *testing.T) {
 		if phase := w.pod("submitter").Status.Phase; phase != corev1.PodRunning {
 			t.Errorf("while the job runs its submitter is %s", phase)
 		}
-		time.Sleep(time.Duration(defaultOutcome.Seconds) * time.Second)
+		time.Sleep(defaultSeconds * time.Second)
 		info := w.job()
 		if info.JobStatus != rayv1.JobStatusSucceeded || info.EndTime <= info.StartTime {
 			t.Errorf("after its time the job is %+v", info)
@@ -64,36 +64,6 @@ func TestTheSubmitterEndsWithItsJob(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestTheLongestPrefixDecidesTheOutcome(t *testing.T) {
-	h := &Heads{Outcomes: t.TempDir() + "/outcomes.json"}
-	text := `{"": {"seconds": 1}, "smoke": {"seconds": 2, "status": "FAILED"}, "smoke-2": {"seconds": 3}, "smoke-22-x": {"seconds": 4}}`
-	if err := os.WriteFile(h.Outcomes, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]Outcome{
-		"other":      {1, rayv1.JobStatusSucceeded},
-		"smoke-1":    {2, rayv1.JobStatusFailed},
-		"smoke-2":    {3, rayv1.JobStatusSucceeded},
-		"smoke-22":   {3, rayv1.JobStatusSucceeded},
-		"smoke-22-x": {4, rayv1.JobStatusSucceeded},
-		"my-smoke-2": {1, rayv1.JobStatusSucceeded},
-	} {
-		if got, err := h.outcome(name); err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
-		}
-	}
-	if err := os.WriteFile(h.Outcomes, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.outcome("smoke"); err == nil || !strings.Contains(err.Error(), h.Outcomes) {
-		t.Errorf("a broken file is answered with %v", err)
-	}
-	h.Outcomes += ".none"
-	if got, err := h.outcome("smoke"); err != nil || got != defaultOutcome {
-		t.Errorf("without a file: %+v, %v", got, err)
 	}
 }
 
@@ -155,20 +125,22 @@ func TestOnlyWhatIsSimulatedIsAnswered(t *testing.T) {
 		if code, body := w.ask(http.MethodPost, "/api/jobs/", auth); code != http.StatusNotImplemented {
 			t.Errorf("a submission over HTTP: %d %s, want 501", code, body)
 		}
-		if code, _ := w.ask(http.MethodGet, "/api/serve/applications/", auth); code != http.StatusNotImplemented {
-			t.Errorf("Serve: %d, want 501", code)
+		if code, _ := w.ask(http.MethodDelete, "/api/serve/applications/", auth); code != http.StatusNotImplemented {
+			t.Errorf("a deletion of Serve's applications: %d, want 501", code)
 		}
 		code, body := w.ask(http.MethodGet, "/api/jobs/", auth)
 		var list []raytypes.RayJobInfo
 		if err := json.Unmarshal(body, &list); code != http.StatusOK || err != nil || len(list) != 1 || list[0].SubmissionId != "job-1" {
 			t.Errorf("the list of jobs: %d %s, %v", code, body, err)
 		}
-		if conn, err := w.heads.Dial(t.Context(), w.pod("head"), 6379); err == nil {
-			conn.Close()
-			t.Error("a port other than the dashboard's answers")
+		for name, port := range map[string]int32{"head": 6379, "worker": rayutils.DefaultDashboardPort} {
+			if conn, err := w.heads.Dial(t.Context(), w.pod(name), port); err == nil {
+				conn.Close()
+				t.Errorf("port %d of the %s answers", port, name)
+			}
 		}
 		if w.heads.Owns(w.pod("worker")) || !w.heads.Owns(w.pod("head")) {
-			t.Error("not exactly the head is a head")
+			t.Error("not exactly the head is the stand-in's, where nothing is served")
 		}
 	})
 }

@@ -3,6 +3,7 @@ package raydash
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -54,7 +55,7 @@ func (h *Heads) submit(head *corev1.Pod, rayJob *rayv1.RayJob) (rayv1.JobStatus,
 	if h.jobs[head.UID] == nil {
 		h.jobs[head.UID] = map[string]*job{}
 	}
-	outcome, err := h.outcome(rayJob.Name)
+	outcome, err := h.outcome(jobKind, rayJob.Name)
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +74,7 @@ func (h *Heads) submit(head *corev1.Pod, rayJob *rayv1.RayJob) (rayv1.JobStatus,
 // head finds the running head of a Ray cluster.
 func (h *Heads) head(namespace, cluster string) *corev1.Pod {
 	for _, pod := range h.pods.List() {
-		if pod.Namespace == namespace && cluster != "" && pod.Labels[rayutils.RayClusterLabelKey] == cluster && h.Owns(pod) &&
+		if pod.Namespace == namespace && cluster != "" && pod.Labels[rayutils.RayClusterLabelKey] == cluster && isHead(pod) &&
 			pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
 			return pod
 		}
@@ -83,13 +84,25 @@ func (h *Heads) head(namespace, cluster string) *corev1.Pod {
 
 // complete says whether every pod of the head's cluster runs.
 func (h *Heads) complete(head *corev1.Pod) bool {
+	return !slices.ContainsFunc(h.pods.List(), func(pod *corev1.Pod) bool {
+		return ofCluster(pod, head) && pod.Status.Phase != corev1.PodRunning
+	})
+}
+
+// workers counts the workers of the head's cluster.
+func (h *Heads) workers(head *corev1.Pod) (n int) {
 	for _, pod := range h.pods.List() {
-		if pod.Namespace == head.Namespace && pod.Labels[rayutils.RayClusterLabelKey] == head.Labels[rayutils.RayClusterLabelKey] &&
-			pod.Labels[rayutils.RayNodeTypeLabelKey] != "" && pod.Status.Phase != corev1.PodRunning {
-			return false
+		if ofCluster(pod, head) && !isHead(pod) && pod.DeletionTimestamp == nil {
+			n++
 		}
 	}
-	return true
+	return n
+}
+
+// ofCluster says whether the pod is a Ray node of the head's cluster.
+func ofCluster(pod, head *corev1.Pod) bool {
+	return pod.Namespace == head.Namespace && pod.Labels[rayutils.RayNodeTypeLabelKey] != "" &&
+		pod.Labels[rayutils.RayClusterLabelKey] == head.Labels[rayutils.RayClusterLabelKey]
 }
 
 // endPod ends the submitter's container: 0 if the job succeeded, else 1, which

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,9 +44,9 @@ func meta(name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: space, UID: types.UID("uid-" + name), Labels: labels}
 }
 
-func rayPod(name, kind string, phase corev1.PodPhase) *corev1.Pod {
+func rayPod(cluster, name, kind string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: meta(name, map[string]string{rayutils.RayClusterLabelKey: "c", rayutils.RayNodeTypeLabelKey: kind}),
+		ObjectMeta: meta(name, map[string]string{rayutils.RayClusterLabelKey: cluster, rayutils.RayNodeTypeLabelKey: kind}),
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "ray-" + kind}}},
 		Status:     corev1.PodStatus{Phase: phase},
 	}
@@ -77,7 +78,7 @@ func inWorld(t *testing.T, outcomes string, test func(world)) {
 		w := world{
 			t: t, outcomes: file, heads: New(file, slog.New(slog.DiscardHandler)),
 			client: fake.NewSimpleClientset(
-				rayPod("head", "head", corev1.PodRunning), rayPod("worker", "worker", corev1.PodPending), submitterPod(),
+				rayPod("c", "head", "head", corev1.PodRunning), rayPod("c", "worker", "worker", corev1.PodPending), submitterPod(),
 				&corev1.Secret{ObjectMeta: meta("c", nil), Data: map[string][]byte{rayutils.RAY_AUTH_TOKEN_SECRET_KEY: []byte(token)}},
 			),
 			ray: rayfake.NewSimpleClientset(
@@ -110,9 +111,12 @@ func (w world) pod(name string) *corev1.Pod {
 }
 
 // complete lets the last pod of the cluster run.
-func (w world) complete() {
+func (w world) complete() { w.run("worker") }
+
+// run lets a pod run.
+func (w world) run(name string) {
 	w.t.Helper()
-	pod := w.pod("worker")
+	pod := w.pod(name)
 	pod.Status.Phase = corev1.PodRunning
 	if _, err := w.client.CoreV1().Pods(space).UpdateStatus(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		w.t.Fatal(err)
@@ -122,21 +126,30 @@ func (w world) complete() {
 // ask sends a request to the head's dashboard; header is the token's.
 func (w world) ask(method, path, header string) (code int, body []byte) {
 	w.t.Helper()
-	head := w.pod("head")
-	transport := &http.Transport{
+	return w.send(method, path, header, "", w.pod("head"), rayutils.DefaultDashboardPort)
+}
+
+// dialer is a client whose every connection leads to a port of a pod.
+func (w world) dialer(pod *corev1.Pod, port int32) *http.Client {
+	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return w.heads.Dial(ctx, head, rayutils.DefaultDashboardPort)
+			return w.heads.Dial(ctx, pod, port)
 		},
-	}
-	request, err := http.NewRequestWithContext(w.t.Context(), method, "http://head"+path, nil)
+	}}
+}
+
+// send sends a request to a port of a pod.
+func (w world) send(method, path, header, text string, pod *corev1.Pod, port int32) (code int, body []byte) {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.t.Context(), method, "http://pod"+path, strings.NewReader(text))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if header != "" {
 		request.Header.Set("x-ray-authorization", header)
 	}
-	response, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Do(request)
+	response, err := w.dialer(pod, port).Do(request)
 	if err != nil {
 		w.t.Fatal(err)
 	}

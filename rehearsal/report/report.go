@@ -86,23 +86,30 @@ func (r *Reader) Jobs(ctx context.Context) ([]Job, error) {
 	}
 	jobs := make([]Job, 0, len(rayJobs.Items))
 	for _, rayJob := range rayJobs.Items {
-		job := Job{RayJob: rayJob, Pools: pools}
-		for i, w := range workloads.Items {
-			if owned(w.OwnerReferences, rayJob.ObjectMeta) {
-				job.Workload = &workloads.Items[i]
-			}
-		}
-		for _, pod := range pods.Items {
-			if job.owns(pod) {
-				job.Pods = append(job.Pods, pod)
-			}
-		}
+		job := join(rayJob, workloads.Items, pods.Items)
+		job.Pools = pools
 		jobs = append(jobs, job)
 	}
 	slices.SortFunc(jobs, func(a, b Job) int {
 		return strings.Compare(a.RayJob.Namespace+"/"+a.RayJob.Name, b.RayJob.Namespace+"/"+b.RayJob.Name)
 	})
 	return jobs, nil
+}
+
+// join finds what belongs to a RayJob.
+func join(rayJob rayv1.RayJob, workloads []kueue.Workload, pods []corev1.Pod) Job {
+	job := Job{RayJob: rayJob}
+	for i, w := range workloads {
+		if owned(w.OwnerReferences, rayJob.ObjectMeta) {
+			job.Workload = &workloads[i]
+		}
+	}
+	for _, pod := range pods {
+		if job.owns(pod) {
+			job.Pods = append(job.Pods, pod)
+		}
+	}
+	return job
 }
 
 func owned(references []metav1.OwnerReference, owner metav1.ObjectMeta) bool {

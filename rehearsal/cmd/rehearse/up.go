@@ -96,15 +96,18 @@ func (r *rehearsal) up(ctx context.Context) error {
 func runNames(outputs map[string]any) ([]string, error) {
 	runs, ok := outputs["runs"].(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("the stack's output runs is %v, not the names of its runs", outputs["runs"])
+		return nil, fmt.Errorf("the stack's output runs is %v, not its runs by workload", outputs["runs"])
 	}
 	var names []string
 	for _, workload := range slices.Sorted(maps.Keys(runs)) {
-		name, ok := runs[workload].(string)
+		run, _ := runs[workload].(map[string]any)
+		name, ok := run["name"].(string)
 		if !ok {
-			return nil, fmt.Errorf("the stack's output runs.%s is %v, not a name", workload, runs[workload])
+			return nil, fmt.Errorf("the stack's output runs.%s is %v, which has no name", workload, runs[workload])
 		}
-		names = append(names, name)
+		if run["kind"] == "RayJob" {
+			names = append(names, name)
+		}
 	}
 	return names, nil
 }

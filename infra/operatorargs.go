@@ -1,0 +1,95 @@
+package infra
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Operators declares what is installed into the cluster.
+type Operators struct {
+	// KubeRay turns RayJobs into pods.
+	KubeRay Operator `json:"kuberay"`
+	// Kueue decides which RayJobs may run.
+	Kueue Kueue `json:"kueue"`
+	// DevicePlugin is NVIDIA's: without it no node offers its GPUs. It is installed only where a pool has some.
+	DevicePlugin Operator `json:"devicePlugin"`
+	// GPUMonitoring watches the health of GPUs and reports it on their nodes. It is installed only where a pool has some.
+	GPUMonitoring Operator `json:"gpuMonitoring"`
+}
+
+// Mode says who installs an operator.
+type Mode string
+
+const (
+	// ModeInstall installs the operator by its Helm chart.
+	ModeInstall Mode = "install"
+	// ModePreinstalled takes an operator that is there already, for example as a managed extension of AKS.
+	ModePreinstalled Mode = "preinstalled"
+)
+
+// Operator declares how one operator comes into the cluster.
+type Operator struct {
+	// Mode is install (default) or preinstalled.
+	Mode Mode `json:"mode"`
+	// Chart is an oci:// reference or a folder relative to the project. Default: the pinned one.
+	Chart string `json:"chart"`
+	// Version is the chart's version. Default: the pinned one; empty for a folder.
+	Version string `json:"version"`
+}
+
+// Kueue declares Kueue and its configuration.
+type Kueue struct {
+	Operator
+	// Frameworks are job kinds that Kueue manages beside ray.io/rayjob.
+	Frameworks []string `json:"frameworks"`
+	// WaitForPodsReady is how long an admitted job may take until its pods are ready before it is put back into the queue.
+	// Default: 30m, since a GPU node from zero and a Ray image of several gigabytes need that.
+	WaitForPodsReady metav1.Duration `json:"waitForPodsReady"`
+	// RequeueLimit is how often a job is put back before it is given up. Default: 5.
+	RequeueLimit int32 `json:"requeueLimit"`
+	// RetainFinished is how long Kueue's records of finished jobs are kept. Default: 168h.
+	RetainFinished metav1.Duration `json:"retainFinished"`
+}
+
+// or returns the chart that config names, with the pinned one's parts where it names none. A folder has no version to choose, and only
+// the pinned chart lies in the pinned repository.
+func (o Operator) or(pinned Chart) Chart {
+	chart := Chart{Location: o.Chart, Version: o.Version}
+	if o.Chart == "" {
+		chart.Location, chart.Repository = pinned.Location, pinned.Repository
+	}
+	if o.Version == "" && !isFolder(chart.Location) {
+		chart.Version = pinned.Version
+	}
+	return chart
+}
+
+func isFolder(chart string) bool {
+	return strings.HasPrefix(chart, ".") || strings.HasPrefix(chart, "/")
+}
+
+func (o Operators) validate(path string) error {
+	errs := []error{
+		oneOf(path+".kuberay.mode", o.KubeRay.Mode, ModeInstall, ModePreinstalled),
+		oneOf(path+".kueue.mode", o.Kueue.Mode, ModeInstall, ModePreinstalled),
+		oneOf(path+".devicePlugin.mode", o.DevicePlugin.Mode, ModeInstall, ModePreinstalled),
+		oneOf(path+".gpuMonitoring.mode", o.GPUMonitoring.Mode, ModeInstall, ModePreinstalled),
+	}
+	for i, f := range o.Kueue.Frameworks {
+		errs = append(errs, oneOf(fmt.Sprintf("%s.kueue.frameworks[%d]", path, i), f, addableFrameworks...))
+	}
+	if d := o.Kueue.WaitForPodsReady.Duration; d < time.Minute {
+		errs = append(errs, fmt.Errorf("%s.kueue.waitForPodsReady: must be at least 1m, got %s", path, d))
+	}
+	if o.Kueue.RequeueLimit < 0 {
+		errs = append(errs, fmt.Errorf("%s.kueue.requeueLimit: must not be negative, got %d", path, o.Kueue.RequeueLimit))
+	}
+	if d := o.Kueue.RetainFinished.Duration; d < 0 {
+		errs = append(errs, fmt.Errorf("%s.kueue.retainFinished: must not be negative, got %s", path, d))
+	}
+	return errors.Join(errs...)
+}

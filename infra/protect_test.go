@@ -1,0 +1,39 @@
+package infra
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestAllowReplaceTakesProtectionOff(t *testing.T) {
+	all := []string{"infra-cluster", "infra-container-aurora", "infra-container-models", "infra-pool-cpu", "infra-pool-gpu", "infra-pool-serve", "infra-storage"}
+	for _, tc := range []struct {
+		allow     []string
+		protected []string
+	}{
+		{nil, all},
+		{[]string{"storage"}, []string{"infra-cluster", "infra-pool-cpu", "infra-pool-gpu", "infra-pool-serve"}},
+		{[]string{"pools.gpu"}, slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == "infra-pool-gpu" })},
+		{[]string{"cluster"}, []string{"infra-container-aurora", "infra-container-models", "infra-storage"}},
+	} {
+		args := large()
+		args.Protect, args.AllowReplace = true, tc.allow
+		var protected []string
+		for _, r := range run(t, args).Resources {
+			if r.Protect {
+				protected = append(protected, r.Name)
+			}
+		}
+		if !slices.Equal(protected, tc.protected) {
+			t.Errorf("allowing %v protects %v, want %v", tc.allow, protected, tc.protected)
+		}
+	}
+}
+
+func TestNothingIsProtectedUnlessAsked(t *testing.T) {
+	for _, r := range run(t, large()).Resources {
+		if r.Protect {
+			t.Errorf("%s is protected", r.URN())
+		}
+	}
+}

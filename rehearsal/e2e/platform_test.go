@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"ray-on-aks/rehearsal/raydash"
+	"ray-on-aks/rehearsal/report"
+)
+
+// fourGPUs is a training run as big as the catalog's, declared in config alone.
+func fourGPUs(team string) map[string]any {
+	return map[string]any{
+		"enabled": true, "team": team, "entrypoint": "python -c 1", "workers": 4,
+		"worker": map[string]any{"cpus": "11", "memory": "110Gi", "gpus": 1},
+	}
+}
+
+// TestPlatform brings up all that the rehearsal stack declares: training runs
+// share the GPUs of one node, heads stay on CPU nodes, a service answers beside
+// them, and a team that goes leaves nothing behind.
+func TestPlatform(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, "e2e-platform")
+	e.supervise()
+	follower := e.follow(os.Stderr)
+	e.outcome(longRun)
+	e.only("aurora-finetune", "llm-training", "online-serving")
+	e.pulumi("up", "--yes")
+
+	aurora, training := e.runOf("aurora-finetune"), e.runOf("llm-training")
+	for _, run := range []string{aurora, training} {
+		e.awaitState(run, "running", running)
+		e.checkPlaces(run, "a100")
+	}
+	e.checkService("online-serving")
+
+	e.set(workloadsKey+"further", fourGPUs("language"))
+	out := e.pulumi("up", "--yes", "--skip-preview")
+	if got, want := changes(out), map[string]int{"created": 1}; !maps.Equal(got, want) {
+		t.Errorf("a further job made %v, want %v\n%s", got, want, out)
+	}
+	further := e.runOf("further")
+	e.noChanges(further, "pending", waitsFor("nvidia.com/gpu"))
+	e.noChanges(training, "running", running)
+
+	e.outcomes(map[string]raydash.Outcome{"": {Seconds: longRun}, "llm-training": {}})
+	e.awaitState(training, "finished", ended)
+	e.awaitState(further, "running", running)
+	e.checkPlaces(further, "a100")
+
+	e.headWaitsForCPU()
+	e.checkHeads(follower)
+	e.removeWeather()
+	e.pulumi("destroy", "--yes", "--skip-preview")
+	e.checkGone()
+}
+
+// headWaitsForCPU fills the CPU flavor and then declares a run whose GPU is
+// free: it has to wait, since its head may not take the CPU of a GPU node.
+func (e *env) headWaitsForCPU() {
+	e.Helper()
+	release := e.fillQueues()
+	late := fourGPUs("weather")
+	late["workers"] = 1
+	e.set(workloadsKey+"late", late)
+	e.pulumi("up", "--yes", "--skip-preview")
+	run := e.runOf("late")
+	e.awaitState(run, "waiting for CPU", waitsFor("cpu"))
+	time.Sleep(3 * time.Second) // long enough for several of Kueue's cycles
+	e.awaitState(run, "waiting for CPU", waitsFor("cpu"))
+	release()
+	e.awaitState(run, "running", running)
+	e.checkPlaces(run, "a100")
+}
+
+// removeWeather takes a team, its workloads and a pool out of the stack.
+func (e *env) removeWeather() {
+	e.Helper()
+	before := e.objects()
+	e.only("llm-training")
+	e.unset(workloadsKey + "late")
+	for _, name := range []string{"aurora-finetune", "online-serving", "smoke"} {
+		e.unset(workloadsKey + name + ".team")
+	}
+	e.unset(queuesKey + "teams.weather")
+	e.unset(poolsKey + "serve")
+	e.pulumi("up", "--yes", "--skip-preview")
+	e.eventually(time.Minute, func() error { return e.left("weather", "serve") })
+	after := e.objects()
+	for name, uid := range after {
+		if before[name] != uid {
+			e.Errorf("%s was made anew when another team went", name)
+		}
+	}
+	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
+		e.Errorf("up after a team has gone: %v", err)
+	}
+}
+
+// waitsFor says whether a job is pending because of that resource.
+func waitsFor(resource string) func(report.Job) bool {
+	return func(j report.Job) bool {
+		if j.Queue() != "pending" || j.Workload == nil {
+			return false
+		}
+		c := apimeta.FindStatusCondition(j.Workload.Status.Conditions, kueue.WorkloadQuotaReserved)
+		return c != nil && strings.Contains(c.Message, "quota for "+resource)
+	}
+}
+
+// checkPlaces asserts what Kueue assigned and where the pods are.
+func (e *env) checkPlaces(run, workers string) {
+	e.Helper()
+	want := map[string]string{"head": "cpu", "workers": workers, "submitter": "cpu"}
+	e.eventually(30*time.Second, func() error {
+		j, err := e.job(run)
+		if err != nil {
+			return err
+		}
+		if got := j.Flavors(); !maps.Equal(got, want) {
+			return fmt.Errorf("%s has the flavors %v, want %v", run, got, want)
+		}
+		for _, pod := range j.Pods {
+			set := map[string]string{"worker": "workers"}[report.PodKind(pod)]
+			if set == "" {
+				set = report.PodKind(pod)
+			}
+			if pool := j.Pools[pod.Spec.NodeName]; pool != want[set] {
+				return fmt.Errorf("%s: pod %s is on pool %q, want %s", run, pod.Name, pool, want[set])
+			}
+		}
+		if n := len(j.Pods); n != int(*j.RayJob.Spec.RayClusterSpec.WorkerGroupSpecs[0].Replicas)+2 {
+			return fmt.Errorf("%s has %d pods: %w", run, n, errNotYet)
+		}
+		return nil
+	})
+}
+
+// checkHeads asserts that no head or submitter was ever seen on a GPU node.
+func (e *env) checkHeads(f *report.Follower) {
+	e.Helper()
+	seen := f.Seen()
+	if len(seen) < 4 {
+		e.Errorf("only %d jobs were seen", len(seen))
+	}
+	for _, s := range seen {
+		for _, kind := range []string{"head", "submitter"} {
+			if pools := s.Placements[kind]; !slices.Equal(pools, []string{"cpu"}) {
+				e.Errorf("%s: %s pods ran on pools %v", s.Job.RayJob.Name, kind, pools)
+			}
+		}
+	}
+}
+
+// checkService waits until the service answers, from its own pool.
+func (e *env) checkService(name string) {
+	e.Helper()
+	reader := e.reader()
+	e.eventually(time.Minute, func() error {
+		services, err := reader.Ray.RayV1().RayServices("").List(e.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(services.Items) != 1 || services.Items[0].Name != name {
+			return fmt.Errorf("RayServices %v: %w", services.Items, errNotYet)
+		}
+		if !apimeta.IsStatusConditionTrue(services.Items[0].Status.Conditions, string(rayv1.RayServiceReady)) {
+			return fmt.Errorf("%s is not ready, %v: %w", name, services.Items[0].Status.Conditions, errNotYet)
+		}
+		return nil
+	})
+	pods, err := reader.Kubernetes.CoreV1().Pods("").List(e.Context(), metav1.ListOptions{LabelSelector: "ray.io/originated-from-cr-name=" + name})
+	must(e.T, err)
+	places := map[string]string{}
+	for _, pod := range pods.Items {
+		node, err := reader.Kubernetes.CoreV1().Nodes().Get(e.Context(), pod.Spec.NodeName, metav1.GetOptions{})
+		must(e.T, err)
+		places[report.PodKind(pod)] = node.Labels["agentpool"]
+	}
+	if want := map[string]string{"head": "cpu", "worker": "serve"}; !maps.Equal(places, want) {
+		e.Errorf("the service's pods are on %v, want %v", places, want)
+	}
+}

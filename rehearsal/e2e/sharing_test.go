@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"ray-on-aks/rehearsal/raydash"
+	"ray-on-aks/rehearsal/report"
+)
+
+// TestSharing lets one team borrow what another does not use, has it given back
+// when the other asks, and changes how the quota is divided under running jobs.
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, "e2e-sharing")
+	e.supervise()
+	e.follow(os.Stderr)
+	e.outcome(longRun)
+	e.only()
+	e.set(workloadsKey+"first", fourGPUs("language"))
+	e.set(workloadsKey+"second", fourGPUs("language"))
+	e.pulumi("up", "--yes")
+	first, second := e.runOf("first"), e.runOf("second")
+	// Together they have all 8 GPUs: 4 of their own and 4 of the other team's.
+	e.awaitState(first, "running", running)
+	e.awaitState(second, "running", running)
+
+	e.set(workloadsKey+"forecast", fourGPUs("weather"))
+	e.pulumi("up", "--yes", "--skip-preview")
+	forecast := e.runOf("forecast")
+	e.awaitState(forecast, "running", running)
+	preempted := e.preempted(first, second)
+	e.noChanges(preempted, "preempted", wasPreempted)
+
+	e.outcomes(map[string]raydash.Outcome{"": {Seconds: longRun}, "forecast": {}})
+	e.awaitState(forecast, "finished", ended)
+	e.awaitState(preempted, "running", running)
+
+	e.switchShape(first, second)
+	e.pulumi("destroy", "--yes", "--skip-preview")
+	e.checkGone()
+}
+
+func wasPreempted(j report.Job) bool {
+	return j.Condition(kueue.WorkloadPreempted) && !j.Condition(kueue.WorkloadAdmitted)
+}
+
+// preempted waits until exactly one of the runs has lost its quota and its pods.
+func (e *env) preempted(runs ...string) string {
+	e.Helper()
+	var found string
+	e.eventually(time.Minute, func() error {
+		found = ""
+		for _, run := range runs {
+			j, err := e.job(run)
+			if err != nil {
+				return err
+			}
+			if !wasPreempted(j) {
+				continue
+			}
+			if found != "" {
+				return fmt.Errorf("both %s and %s were preempted", found, run)
+			}
+			if len(j.Pods) > 0 {
+				return fmt.Errorf("%s has pods still: %w", run, errNotYet)
+			}
+			found = run
+		}
+		if found == "" {
+			return fmt.Errorf("none of %v was preempted: %w", runs, errNotYet)
+		}
+		return nil
+	})
+	return found
+}
+
+// switchShape makes one queue of the teams' and back, by config alone: running
+// jobs go on in the queue that admitted them, which goes when they end.
+func (e *env) switchShape(runs ...string) {
+	e.Helper()
+	uids := map[string]string{}
+	for _, run := range runs {
+		j, err := e.job(run)
+		must(e.T, err)
+		uids[run] = string(j.RayJob.UID)
+	}
+	e.set(queuesKey+"shape", "single")
+	e.pulumi("up", "--yes", "--skip-preview")
+	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
+		e.Errorf("up after the switch to one queue: %v", err)
+	}
+	for _, run := range runs {
+		j, err := e.job(run)
+		must(e.T, err)
+		if string(j.RayJob.UID) != uids[run] || !running(j) || j.Queue() != "admitted" {
+			e.Errorf("%s is %s, Ray job %s, after the switch; want it to run on", run, j.Queue(), j.RayJob.Status.JobStatus)
+		}
+	}
+	e.outcome(0)
+	for _, run := range runs {
+		e.awaitState(run, "finished", ended)
+	}
+	e.eventually(30*time.Second, func() error { return e.queuesAre("ray") })
+
+	e.set(workloadsKey+"after", fourGPUs("weather"))
+	e.pulumi("up", "--yes", "--skip-preview")
+	e.awaitState(e.runOf("after"), "finished", ended)
+
+	e.set(queuesKey+"shape", "teams")
+	e.pulumi("up", "--yes", "--skip-preview")
+	e.eventually(30*time.Second, func() error { return e.queuesAre("language", "weather") })
+	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
+		e.Errorf("up after the switch back: %v", err)
+	}
+}
+
+// queuesAre says whether there are these ClusterQueues and no other.
+func (e *env) queuesAre(names ...string) error {
+	client := e.reader().Kueue.KueueV1beta2().ClusterQueues()
+	list, err := client.List(e.Context(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := client.Get(e.Context(), name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return fmt.Errorf("no ClusterQueue %s: %w", name, errNotYet)
+		}
+	}
+	if len(list.Items) != len(names) {
+		return fmt.Errorf("%d ClusterQueues, want %v: %w", len(list.Items), names, errNotYet)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+"""States of the atmosphere for Aurora: where they are, what they must hold, and how they are read.
+
+A state is a NetCDF file named by its true time. Needs numpy and netCDF4.
+
+    DATA/YYYYMMDDTHH/…/state.nc    variables 2t 10u 10v msl (latitude, longitude) and z u v t q
+                                   (level, latitude, longitude) at that time, UTC; coordinates
+                                   latitude (falling), longitude (rising, 0 to 360), level (hPa)
+    DATA/static/…/static.nc        lsm z slt (latitude, longitude)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import pathlib
+from typing import Any
+
+from raylib import inputs, sealed
+from raylib.errors import InputError
+
+SURFACE = ("2t", "10u", "10v", "msl")
+STATIC = ("lsm", "z", "slt")
+ATMOSPHERE = ("z", "u", "v", "t", "q")
+STEP = datetime.timedelta(hours=6)
+STAGED_BY = "stage (STAGE_ITEMS=era5)"
+_FORM = "%Y%m%dT%H"
+
+
+def parse_time(text: str) -> datetime.datetime:
+    """Returns the time that YYYYMMDDTHH means. Raises InputError if it means none."""
+    try:
+        return datetime.datetime.strptime(text, _FORM)
+    except ValueError:
+        raise InputError(f"{text!r} is no time of the form YYYYMMDDTHH") from None
+
+
+def name(time: datetime.datetime) -> str:
+    """Returns the name of the state at a time."""
+    return time.strftime(_FORM)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """The times that a forecast needs: before, initial, and that of the truth."""
+
+    init: datetime.datetime
+    lead: datetime.timedelta
+
+    @property
+    def before(self) -> datetime.datetime:
+        """The time 6 hours before the initial time."""
+        return self.init - STEP
+
+    @property
+    def truth(self) -> datetime.datetime:
+        """The time that the forecast is for."""
+        return self.init + self.lead
+
+
+class States:
+    """The states below a folder."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        """Reads from `folder` when asked to."""
+        self.folder = folder
+
+    def state(self, time: datetime.datetime, why: str) -> sealed.Sealed:
+        """Returns the folder of the state at a time. Raises InputError that says why it is needed.
+
+        It is looked up by its time alone: another one is never taken in its place.
+        """
+        return inputs.find(self.folder / name(time), f"the state ({why})", STAGED_BY)
+
+    def static(self) -> sealed.Sealed:
+        """Returns the folder of the static variables."""
+        return inputs.find(self.folder / "static", "the static variables", STAGED_BY)
+
+    def samples(self, lead_hours: int, wanted: tuple[str, ...]) -> list[Sample]:
+        """Returns the samples in order of time, each with all of its states there.
+
+        Of those that are wanted by name, each must be complete; otherwise all that are.
+        Raises InputError.
+        """
+        lead = datetime.timedelta(hours=lead_hours)
+        if wanted:
+            chosen = [Sample(parse_time(t), lead) for t in sorted(set(wanted))]
+            for s in chosen:
+                self.check(s)
+            return chosen
+        there = set()
+        for path in sorted(self.folder.glob("????????T??")):
+            time = parse_time(path.name)
+            self.state(time, "found in the folder")
+            there.add(time)
+        found = [
+            s
+            for s in (Sample(t, lead) for t in sorted(there))
+            if s.before in there and s.truth in there
+        ]
+        if not found:
+            raise InputError(
+                f"{self.folder} has no time with a state 6 hours before and one {lead_hours} "
+                f"hours after; the workload {STAGED_BY} brings the states of STAGE_ERA5_TIMES"
+            )
+        return found
+
+    def check(self, sample: Sample, truth: bool = True) -> None:
+        """Raises InputError for the first state that a sample lacks."""
+        self.state(sample.before, f"6 hours before the initial time {name(sample.init)}")
+        self.state(sample.init, f"the initial time {name(sample.init)}")
+        if truth:
+            hours = int(sample.lead.total_seconds() // 3600)
+            self.state(sample.truth, f"the truth {hours} hours after {name(sample.init)}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Fields:
+    """One file in memory: float32 arrays by variable, and its coordinates."""
+
+    values: dict[str, Any]
+    lat: Any
+    lon: Any
+    levels: tuple[int, ...]
+
+
+def read(
+    folder: sealed.Sealed, file: str, surface: tuple[str, ...], upper: tuple[str, ...]
+) -> Fields:
+    """Reads a file in one go and checks names, shapes and values.
+
+    Raises InputError for a missing variable, a wrong shape, or values that are not finite.
+    """
+    import netCDF4
+    import numpy as np
+
+    path = folder.path / file
+    try:
+        opened = netCDF4.Dataset(file, memory=path.read_bytes())
+    except OSError as e:
+        raise InputError(f"{path} is no NetCDF file: {e}") from e
+    with opened as data:
+        for needed in ("latitude", "longitude", *surface, *upper, *(("level",) if upper else ())):
+            if needed not in data.variables:
+                raise InputError(f"{path} lacks the variable {needed}")
+        lat, lon = (np.asarray(data[c][:], dtype=np.float32) for c in ("latitude", "longitude"))
+        levels = tuple(int(v) for v in data["level"][:]) if upper else ()
+        values: dict[str, Any] = {}
+        for v in (*surface, *upper):
+            array = np.ma.filled(data[v][:], np.nan).astype(np.float32)
+            want = (len(levels), len(lat), len(lon)) if v in upper else (len(lat), len(lon))
+            if array.shape != want:
+                raise InputError(f"{path}: {v} has the shape {array.shape}, not {want}")
+            if not np.isfinite(array).all():
+                raise InputError(f"{path}: {v} has values that are missing or not finite")
+            values[v] = array
+    if not (np.diff(lat) < 0).all() or not (np.diff(lon) > 0).all():
+        raise InputError(f"{path}: latitude must fall and longitude must rise")
+    return Fields(values, lat, lon, levels)

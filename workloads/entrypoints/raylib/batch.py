@@ -1,0 +1,214 @@
+"""The work of batch_inference: who answers which shard, and what it adds up to. Needs Ray."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from raylib import adapters, cluster, files, identity, inputs, log, scoring, shards
+from raylib.errors import ClusterError, InputError, ProgramError, ResultError
+from raylib.params import digest
+from raylib.run import Run, attempt_id
+
+ADAPTER_BY = "llm-training"
+BASE_BY = "stage (STAGE_ITEMS=qwen)"
+DATA_BY = "stage (STAGE_ITEMS=viggo)"
+
+
+def answer(settings: Any, run: Run) -> Mapping[str, Any]:
+    """Answers what is left of the rows, and scores all of them.
+
+    `latest` means what was the latest adapter when the run began: a later attempt goes on with it.
+    """
+    attempt = attempt_id()
+    known = identity.Identity(run.folder(), attempt, settings.deciding())
+    if done := known.finished():
+        return {"already": True, **done}
+    base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
+    data = inputs.find(run.path(settings.data), "the data", DATA_BY)
+    pinned = known.pinned()
+    wanted = pinned["adapter"] if pinned else settings.adapter
+    adapter = find_adapter(settings, run, wanted, base.digest)
+    rows = shards.read_rows(data.path / settings.rows, settings.max_rows)
+    made_from = {
+        "base": base.digest,
+        "data": data.digest,
+        "adapter": adapter.digest if adapter else adapters.NONE,
+        "row_count": len(rows),
+    }
+    known.pin(made_from)
+    results = shards.Results(run.folder() / "shards", digest([known.digest, made_from]))
+    plan = shards.plan(len(rows), settings.shard_rows)
+    left = [s for s in plan if results.read(s) is None]
+    log.event("plan", shards=len(plan), done=len(plan) - len(left), **made_from)
+    if left:
+        named = adapter.digest if adapter else ""
+        _answer_all(settings, run, results, left, rows, named, attempt)
+    summary = _finish(settings, run, results, plan, len(rows), attempt)
+    known.finish({**summary, **made_from})
+    return {**summary, **made_from}
+
+
+def find_adapter(settings: Any, run: Run, wanted: str, base: str) -> adapters.Adapter | None:
+    """Returns the adapter that is wanted, or None for the base model.
+
+    Raises InputError if it is not there, or was trained on another base model.
+    """
+    if wanted == adapters.NONE:
+        return None
+    registry = adapters.Registry(run.path(settings.adapters), settings.task)
+    found = registry.find(wanted, ADAPTER_BY)
+    if found.about.get("base") != base:
+        raise InputError(f"{found.path} was trained on another base model than {settings.base}")
+    return found
+
+
+class Worker:
+    """An actor that holds an engine and answers shards."""
+
+    def __init__(self, settings: Any, run: Run, adapter: str, bound: Mapping[str, Any]) -> None:
+        """Copies model and adapter to this node and loads them."""
+        from raylib import engines
+
+        log.bind(**bound)
+        self._settings, self._run = settings, run
+        scratch = pathlib.Path(settings.scratch)
+        base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
+        found = find_adapter(settings, run, adapter, base.digest) if adapter else None
+        local = inputs.local(found.sealed, scratch) if found else None
+        self._engine = engines.make(settings, inputs.local(base, scratch), local)
+        self._adapted = found is not None
+
+    def check(self, conversations: Sequence[Sequence[dict[str, str]]]) -> int:
+        """Makes sure that the adapter does something; see engines.check_applied."""
+        from raylib import engines
+
+        s = self._settings
+        if not self._adapted:
+            return 0
+        return engines.check_applied(self._engine, conversations, s.max_tokens, s.precision)
+
+    def answer(
+        self,
+        results: shards.Results,
+        shard: shards.Shard,
+        rows: Sequence[Sequence[dict[str, str]]],
+        attempt: str,
+    ) -> int:
+        """Answers the rows of a shard, writes them, and returns the number of tokens."""
+        s, made = self._settings, []
+        for i in range(0, len(rows), s.batch_size):
+            some = rows[i : i + s.batch_size]
+            answers = self._engine.generate([r[:-1] for r in some], s.max_tokens)
+            for offset, (row, a) in enumerate(zip(some, answers, strict=True)):
+                expected = row[-1]["content"]
+                made.append(
+                    {
+                        "id": shard.first + i + offset,
+                        "prompt": row[-2]["content"],
+                        "expected": expected,
+                        "generated": a.text,
+                        "tokens": a.tokens,
+                        "finish": a.finish,
+                        "error": a.error,
+                        **scoring.score(a.text, expected),
+                    }
+                )
+        results.write(shard, attempt, made)
+        return sum(r["tokens"] for r in made)
+
+
+def _answer_all(
+    settings: Any,
+    run: Run,
+    results: shards.Results,
+    left: list[shards.Shard],
+    rows: list[list[dict[str, str]]],
+    adapter: str,
+    attempt: str,
+) -> None:
+    """Gives shards to workers, one after another to each, and starts lost workers again."""
+    cluster.connect()
+    import ray
+    from ray.exceptions import RayActorError
+
+    gpu = settings.device == "cuda"
+    cluster.wait_for({"GPU" if gpu else "CPU": run.workers}, settings.cluster_timeout_seconds)
+    actor = ray.remote(num_cpus=0 if gpu else 1, num_gpus=1 if gpu else 0)(Worker)
+    bound = {"program": "batch_inference", "run": run.id}
+
+    def start() -> Any:
+        return actor.remote(settings, run, adapter, bound)
+
+    workers = [start() for _ in range(min(run.workers, len(left)))]
+    canary = [r[:-1] for r in rows[: settings.canary_rows]]
+    if adapter and canary:
+        changed = _get(ray, workers[0].check.remote(canary))
+        log.event("adapter_applied", changed=changed, of=len(canary))
+    progress = log.Progress(len(left), "tokens", 1, run.id)
+    waiting, running, done, failures = list(left), {}, 0, 0
+    idle = list(workers)
+    while waiting or running:
+        while waiting and idle:
+            worker, shard = idle.pop(), waiting.pop(0)
+            piece = rows[shard.first : shard.end]
+            running[worker.answer.remote(results, shard, piece, attempt)] = (worker, shard)
+        ready, _ = ray.wait(list(running), num_returns=1)
+        worker, shard = running.pop(ready[0])
+        try:
+            tokens = _get(ray, ready[0])
+        except RayActorError as e:
+            failures += 1
+            log.event("worker_lost", failures=failures, reason=str(e).splitlines()[0])
+            if failures > settings.max_failures:
+                raise ClusterError(f"workers were lost {failures} times") from e
+            idle.append(start())
+            # Its folder of this attempt may be there, half-written.
+            attempt = attempt_id()
+            waiting.insert(0, shard)
+            continue
+        done += 1
+        progress.step(done, tokens)
+        idle.append(worker)
+
+
+def _get(ray: Any, ref: Any) -> Any:
+    """Returns a result; an error of the program itself comes as what it is."""
+    from ray.exceptions import RayTaskError
+
+    try:
+        return ray.get(ref)
+    except RayTaskError as e:
+        if isinstance(e.cause, ProgramError):
+            raise e.cause from None
+        raise
+
+
+def _finish(
+    settings: Any,
+    run: Run,
+    results: shards.Results,
+    plan: list[shards.Shard],
+    rows: int,
+    attempt: str,
+) -> dict[str, Any]:
+    """Puts the shards together. Raises ResultError if they are not what was asked for."""
+    everything: list[dict[str, Any]] = []
+    for shard in plan:
+        everything.extend(results.read(shard) or [])
+    ids = [r["id"] for r in everything]
+    if ids != list(range(rows)):
+        raise ResultError(f"{len(set(ids))} of {rows} rows have an answer")
+    totals = scoring.totals(everything)
+    name = f"predictions.{attempt}.jsonl"
+    text = "".join(json.dumps(r, sort_keys=True) + "\n" for r in everything)
+    files.write(run.folder() / name, text.encode())
+    files.write_json(run.folder() / f"metrics.{attempt}.json", totals)
+    if totals["errors_share"] > settings.max_error_rate:
+        raise ResultError(
+            f"{totals['errors']} of {rows} rows have errors; BATCH_MAX_ERROR_RATE allows a share "
+            f"of {settings.max_error_rate:g}; see {run.folder() / name}"
+        )
+    return {**totals, "predictions": name}

@@ -1,0 +1,89 @@
+"""A run's identity: the same id means the same parameters and inputs, and is done only once.
+
+The run's folder holds `_RUN.<attempt>.json`, which says what the run is made from, and in the end
+`_SUCCESS.<attempt>.json`. Attempts may overlap, so each writes files of its own.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from raylib import files, log
+from raylib.errors import IdentityError
+from raylib.params import digest
+
+
+class Identity:
+    """What a run is made from, and whether it is done."""
+
+    def __init__(self, folder: pathlib.Path, attempt: str, deciding: Mapping[str, Any]) -> None:
+        """Compares `deciding` with what earlier attempts wrote. Raises IdentityError."""
+        self.folder = folder
+        self.attempt = attempt
+        # As JSON has it: tuples become lists.
+        self.parameters = {k: _plain(v) for k, v in deciding.items()}
+        with files.storage(f"creating {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+        for earlier in self._read("_RUN"):
+            self._same("parameter", self.parameters, earlier["parameters"])
+
+    @property
+    def digest(self) -> str:
+        """The digest of the parameters; inputs are compared by `pin`."""
+        return digest(self.parameters)
+
+    def finished(self) -> dict[str, Any] | None:
+        """Returns the summary of an attempt that succeeded, or None."""
+        for done in self._read("_SUCCESS"):
+            self._same("parameter", self.parameters, done["parameters"])
+            return dict(done["summary"])
+        return None
+
+    def pinned(self) -> dict[str, Any] | None:
+        """Returns the inputs that an earlier attempt pinned, or None."""
+        for earlier in self._read("_RUN"):
+            return dict(earlier["inputs"])
+        return None
+
+    def pin(self, inputs: Mapping[str, Any]) -> None:
+        """Writes what the run is made from, or compares it. Raises IdentityError if it differs."""
+        plain = {k: _plain(v) for k, v in inputs.items()}
+        first = True
+        for earlier in self._read("_RUN"):
+            first = False
+            self._same("input", plain, earlier["inputs"])
+        if first:
+            record = {"parameters": self.parameters, "inputs": plain, "attempt": self.attempt}
+            files.write_json(self.folder / f"_RUN.{self.attempt}.json", record)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Says that the run is done; written after everything else."""
+        record = {"parameters": self.parameters, "summary": dict(summary), "attempt": self.attempt}
+        files.write_json(self.folder / f"_SUCCESS.{self.attempt}.json", record)
+
+    def _read(self, kind: str) -> Iterator[dict[str, Any]]:
+        for path in sorted(self.folder.glob(f"{kind}.*.json")):
+            value = files.read_json(path)
+            if value is None:
+                log.event("damaged_file_passed_over", path=str(path))
+                continue
+            yield value
+
+    def _same(self, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+        differing = sorted(
+            k for k in {*ours, *theirs} if ours.get(k, "absent") != theirs.get(k, "absent")
+        )
+        if differing:
+            lines = [
+                f"{self.folder} belongs to a run with another {what} {k}: "
+                f"{theirs.get(k, 'absent')!r} then, {ours.get(k, 'absent')!r} now"
+                for k in differing
+            ]
+            lines.append("a run with other parameters or inputs needs another RUN_ID and output")
+            raise IdentityError("\n".join(lines))
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

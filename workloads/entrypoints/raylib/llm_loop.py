@@ -1,0 +1,165 @@
+"""One worker's part of llm_finetune. Needs torch, transformers and LLaMA-Factory.
+
+LLaMA-Factory writes to the node's own disk; its checkpoints are copied to the mount as they are
+saved, whole, by the first worker. Only the states of random numbers are each worker's own, and the
+others send theirs to the first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pathlib
+import shutil
+from typing import Any
+
+from raylib import adapters, checkpoints, device, files, inputs, llm_config, llm_train, log, trainer
+from raylib.errors import Interrupted, ResultError
+from raylib.run import Run, attempt_id
+
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
+
+
+def train(place: trainer.Place, settings: Any, run: Run, config: str) -> None:
+    """Trains from the newest checkpoint to the end. Raises Interrupted if asked to stop before."""
+    scratch = pathlib.Path(settings.scratch)
+    # Its own Ray mode would start a second training from within this one.
+    os.environ.pop("USE_RAY", None)
+    os.environ.setdefault("HF_HOME", os.fspath(scratch / "huggingface"))
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    device.choose(settings)
+    attempt = trainer.agree(place, attempt_id())
+    here = scratch / "llm" / attempt / f"rank-{place.rank}"
+    base = inputs.find(run.path(settings.base), "the base model", llm_train.BASE_BY)
+    data = inputs.find(run.path(settings.data), "the data", llm_train.DATA_BY)
+    store = checkpoints.Store(
+        run.folder() / "checkpoints", config, attempt, settings.keep_checkpoints
+    )
+    resume = _restore(place, store, here)
+    arguments = llm_config.arguments(
+        settings, inputs.local(base, scratch), inputs.local(data, scratch), here / "out", resume
+    )
+    import llamafactory.train.tuner as tuner
+
+    mirror = _mirror(place, settings, run, store)
+    try:
+        tuner.run_exp(args=arguments, callbacks=[mirror])
+        if mirror.stopped:
+            raise Interrupted(f"stopped after step {mirror.step}")
+        if place.rank == 0:
+            summary = _export(settings, run, here, attempt, mirror, base.digest)
+            place.say(summary=summary)
+    finally:
+        shutil.rmtree(here, ignore_errors=True)
+
+
+def _restore(
+    place: trainer.Place, store: checkpoints.Store, here: pathlib.Path
+) -> pathlib.Path | None:
+    """Copies the newest valid checkpoint to this node; the first worker says which one it is."""
+    found = store.newest() if place.rank == 0 else None
+    path = trainer.agree(place, str(found.path) if found else "")
+    if not path:
+        return None
+    found = found or store.at(pathlib.Path(path))
+    target = here / "restored" / f"checkpoint-{found.step}"
+    target.mkdir(parents=True)
+    for source in found.path.iterdir():
+        if not source.name.startswith("_"):
+            files.copy(source, target / source.name)
+    log.event("resumed", step=found.step, path=path)
+    return target
+
+
+def _mirror(place: trainer.Place, settings: Any, run: Run, store: checkpoints.Store) -> Any:
+    """Returns the callback that looks at the loss, copies checkpoints, and stops when asked."""
+    from transformers import TrainerCallback
+
+    class Mirror(TrainerCallback):
+        """Sees every step of the training on this worker."""
+
+        def __init__(self) -> None:
+            """Has seen nothing yet."""
+            self.step = 0
+            self.stopped = False
+            self.progress: log.Progress | None = None
+            self.tokens = 0
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            """Asks all workers together whether to stop here, with a checkpoint."""
+            self.step = state.global_step
+            if self.step < state.max_steps and trainer.together(place, place.stopping()):
+                self.stopped = control.should_save = control.should_training_stop = True
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any, **_: Any) -> None:
+            """Reports progress. A loss that is not finite ends the run before it is saved."""
+            if "loss" not in logs:
+                return
+            loss, norm = float(logs["loss"]), float(logs.get("grad_norm", 0.0))
+            if not (math.isfinite(loss) and math.isfinite(norm)):
+                raise ResultError(
+                    f"step {state.global_step} has the loss {loss} and gradients of norm {norm}"
+                )
+            if place.rank:
+                return
+            if self.progress is None:
+                self.progress = log.Progress(state.max_steps, "tokens", settings.log_steps, run.id)
+                self.tokens = 0
+            seen = int(state.num_input_tokens_seen)
+            items, self.tokens = seen - self.tokens, seen
+            self.progress.step(state.global_step, items, loss=loss, gradient_norm=norm)
+
+        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            """Copies the checkpoint to the mount, before the next step is made."""
+            local = pathlib.Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            rng = f"rng_state_{place.rank}.pth"
+            mine = (rng, (local / rng).read_bytes()) if place.rank else None
+            others = trainer.gather(place, mine)
+            if place.rank:
+                return
+            sources: dict[str, pathlib.Path | bytes] = {
+                p.name: p for p in sorted(local.iterdir()) if p.is_file()
+            }
+            sources.update(dict(o for o in others if o))
+            saved = store.save(state.global_step, sources)
+            log.event("checkpoint_saved", step=saved.step, path=str(saved.path))
+
+    return Mirror()
+
+
+def _export(
+    settings: Any, run: Run, here: pathlib.Path, attempt: str, mirror: Any, base: str
+) -> dict[str, Any]:
+    """Registers the adapter, complete or not at all, and returns the summary."""
+    from safetensors import safe_open
+
+    made, folder = here / "out", here / "adapter"
+    folder.mkdir()
+    for name in ADAPTER_FILES:
+        if not (made / name).is_file():
+            raise ResultError(f"LLaMA-Factory has written no {name}")
+    config = json.loads((made / ADAPTER_FILES[0]).read_text())
+    # Where this node had its copy means nothing to a reader.
+    config["base_model_name_or_path"] = settings.base
+    (folder / ADAPTER_FILES[0]).write_text(json.dumps(config, indent=1, sort_keys=True))
+    shutil.copyfile(made / ADAPTER_FILES[1], folder / ADAPTER_FILES[1])
+    with safe_open(folder / ADAPTER_FILES[1], "pt") as weights:
+        trainable = sum(math.prod(weights.get_slice(k).get_shape()) for k in weights.keys())  # noqa: SIM118
+        if any(not weights.get_tensor(k).isfinite().all() for k in weights.keys()):  # noqa: SIM118
+            raise ResultError("the adapter has weights that are not finite")
+    about = {"rank": config["r"], "base": base, "steps": mirror.step, "dataset": settings.dataset}
+    registry = adapters.Registry(run.path(llm_train.ADAPTERS), settings.task)
+    registered = registry.put(folder, run.id, attempt, about)
+    state = json.loads((made / "trainer_state.json").read_text())
+    losses = [h["loss"] for h in state["log_history"] if "loss" in h]
+    summary = {
+        "steps": mirror.step,
+        "first_loss": losses[0],
+        "last_loss": losses[-1],
+        "trainable": trainable,
+        "adapter": registered.digest,
+        "adapter_path": str(registered.path),
+    }
+    files.write_json(run.folder() / f"metrics.{attempt}.json", {**summary, "losses": losses})
+    return summary

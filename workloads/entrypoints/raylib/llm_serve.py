@@ -1,0 +1,159 @@
+"""The replica of serve_llm. Needs Ray Serve; the engine's packages on the replica."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pathlib
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+
+from raylib import adapters, batch, engines, inputs, log, serving
+from raylib.run import Run
+
+# What the answer does not depend on, or may only have the value that it has anyway.
+_FIXED = {"temperature": (0, None), "top_p": (1, None), "n": (1, None), "stream": (False, None)}
+_KNOWN = {"model", "messages", "max_tokens", "max_completion_tokens", "seed", "user", *_FIXED}
+
+
+class Chat(serving.Endpoints):
+    """Holds an engine with its adapter and answers conversations, several at once."""
+
+    def __init__(self, settings: Any, run: Run) -> None:
+        """Loads the model. Raises InputError if something is missing or does not fit."""
+        super().__init__(settings.token)
+        log.bind(program="serve_llm", run=run.id)
+        self._settings = settings
+        scratch = pathlib.Path(settings.scratch)
+        base = inputs.find(run.path(settings.base), "the base model", batch.BASE_BY)
+        found = batch.find_adapter(settings, run, settings.adapter, base.digest)
+        local = inputs.local(found.sealed, scratch) if found else None
+        self._engine = engines.make(settings, inputs.local(base, scratch), local)
+        self._name = settings.model_id or pathlib.PurePath(settings.base).name
+        self._adapter = {
+            "run": found.run if found else None,
+            "digest": found.digest if found else adapters.NONE,
+        }
+        self._gate = serving.Gate(settings.max_waiting)
+        self._queue: list[tuple[tuple[Any, ...], int, asyncio.Future[engines.Answer]]] = []
+        self._open = {("GET", "/health"): self._health}
+        self._closed = {
+            ("GET", "/v1/models"): self._models,
+            ("POST", "/v1/chat/completions"): self._complete,
+        }
+        log.event("ready", model=self._name, adapter=self._adapter)
+
+    async def _health(self, request: Request) -> dict[str, Any]:
+        return {
+            "status": "ok",
+            "model": self._name,
+            "engine": self._settings.engine,
+            "adapter": self._adapter,
+        }
+
+    async def _models(self, request: Request) -> dict[str, Any]:
+        return {"object": "list", "data": [{"id": self._name, "object": "model"}]}
+
+    async def _complete(self, request: Request) -> dict[str, Any]:
+        messages, most = self._asked(await serving.body_of(request))
+        answer = await self._answer(messages, most)
+        if answer.error:
+            raise serving.Refused(400, answer.error)
+        usage = {
+            "prompt_tokens": answer.prompt_tokens,
+            "completion_tokens": answer.tokens,
+            "total_tokens": answer.prompt_tokens + answer.tokens,
+        }
+        message = {"role": "assistant", "content": answer.text}
+        return {
+            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": self._name,
+            "choices": [{"index": 0, "message": message, "finish_reason": answer.finish}],
+            "usage": usage,
+        }
+
+    def _asked(self, body: Mapping[str, Any]) -> tuple[list[dict[str, str]], int]:
+        """Returns the conversation and the longest answer. Raises Refused."""
+        if extra := sorted(set(body) - _KNOWN):
+            raise serving.Refused(400, f"not supported: {', '.join(extra)}")
+        for name, allowed in _FIXED.items():
+            if body.get(name) not in allowed:
+                raise serving.Refused(400, f"{name} may only be {allowed[0]}")
+        if body.get("model") != self._name:
+            raise serving.Refused(404, f"there is no model {body.get('model')!r}; {self._name} is")
+        messages = body.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise serving.Refused(400, "messages must be a list that is not empty")
+        for m in messages:
+            if (
+                not isinstance(m, dict)
+                or m.get("role") not in ("system", "user", "assistant")
+                or not isinstance(m.get("content"), str)
+            ):
+                raise serving.Refused(400, "each message must have a role and a text as content")
+        most = body.get("max_completion_tokens") or body.get("max_tokens")
+        limit = self._settings.max_tokens
+        if most is None:
+            most = limit
+        if type(most) is not int or not 1 <= most <= limit:
+            raise serving.Refused(400, f"max_tokens must be from 1 to {limit}")
+        return [{"role": m["role"], "content": m["content"]} for m in messages], most
+
+    async def _answer(self, messages: list[dict[str, str]], most: int) -> engines.Answer:
+        """Waits for the engine; whoever gets it first answers for those that wait too."""
+        mine: asyncio.Future[engines.Answer] = asyncio.get_running_loop().create_future()
+        entry = (tuple(messages), most, mine)
+        self._queue.append(entry)
+        try:
+            await self._gate.run(self._batch)
+        except BaseException:
+            with contextlib.suppress(ValueError):
+                self._queue.remove(entry)
+            raise
+        return await mine
+
+    def _batch(self) -> None:
+        """Answers those that wait, as many as fit and want answers of the same length."""
+        waiting = [e for e in self._queue if not e[2].done()]
+        if not waiting:
+            return
+        most = waiting[0][1]
+        some = [e for e in waiting if e[1] == most][: self._settings.batch_size]
+        for entry in some:
+            # Whoever waited for it may just have gone.
+            with contextlib.suppress(ValueError):
+                self._queue.remove(entry)
+        try:
+            made = self._engine.generate([list(e[0]) for e in some], most)
+        except Exception as e:
+            for _, _, future in some:
+                future.get_loop().call_soon_threadsafe(_fail, future, e)
+            raise
+        for (_, _, future), answer in zip(some, made, strict=True):
+            future.get_loop().call_soon_threadsafe(_set, future, answer)
+
+
+def _set(future: asyncio.Future[engines.Answer], answer: engines.Answer) -> None:
+    if not future.done():
+        future.set_result(answer)
+
+
+def _fail(future: asyncio.Future[engines.Answer], why: Exception) -> None:
+    if not future.done():
+        future.set_exception(why)
+
+
+def application(settings: Any, run: Run) -> Any:
+    """Returns the application that Ray Serve runs."""
+    return serving.deployment(Chat, "llm", settings).bind(settings, run)
+
+
+def serve_until_stopped(settings: Any, run: Run) -> Mapping[str, Any]:
+    """Serves at the root until it is stopped."""
+    return serving.run_until_stopped(application(settings, run), "/", settings, run)

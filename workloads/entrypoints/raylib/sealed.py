@@ -1,0 +1,92 @@
+"""Folders that are complete or absent.
+
+A folder counts only when its record is there, is intact, and agrees with the files in it. The
+record is written last. It holds names, sizes and SHA-256 of the files, and whatever the writer
+wants to say of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from raylib import files
+from raylib.params import digest
+
+RECORD = "_COMPLETE.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Sealed:
+    """A complete folder: where it is, the digest of its files, and what its record says."""
+
+    path: pathlib.Path
+    digest: str
+    files: tuple[tuple[str, int, str], ...]
+    about: dict[str, Any]
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files together."""
+        return sum(size for _, size, _ in self.files)
+
+
+class Damaged(Exception):  # noqa: N818 - says what is, not what went wrong
+    """A folder that does not count, and why."""
+
+
+def content(listed: tuple[tuple[str, int, str], ...]) -> str:
+    """Returns the digest of a list of names, sizes and SHA-256."""
+    return digest([list(entry) for entry in sorted(listed)])
+
+
+def listing(folder: pathlib.Path, known: Mapping[str, str]) -> tuple[tuple[str, int, str], ...]:
+    """Lists the files of a folder with size and SHA-256, which is read where it is not known."""
+    names = sorted(
+        os.path.relpath(os.path.join(parent, name), folder)
+        for parent, _, leaves in os.walk(folder)
+        for name in leaves
+        if name != RECORD
+    )
+    return tuple(
+        (n, (folder / n).stat().st_size, known.get(n) or files.sha256(folder / n)) for n in names
+    )
+
+
+def seal(
+    folder: pathlib.Path, about: Mapping[str, Any], known: Mapping[str, str] | None = None
+) -> Sealed:
+    """Writes the record of a folder whose files are all there, and returns it.
+
+    `known` are SHA-256 by name that the writer has seen, so that they are not read again.
+    """
+    listed = listing(folder, known or {})
+    record = {"files": [list(entry) for entry in listed], "about": dict(about)}
+    files.write_json(folder / RECORD, record)
+    return Sealed(folder, content(listed), listed, dict(about))
+
+
+def read(folder: pathlib.Path, deep: bool = True) -> Sealed:
+    """Returns a complete folder. Raises Damaged if it does not count.
+
+    `deep` compares the SHA-256 of each file; otherwise only sizes are compared.
+    """
+    record = files.read_json(folder / RECORD)
+    if record is None:
+        whole = (folder / RECORD).exists()
+        raise Damaged("its record is damaged" if whole else "it has no record")
+    listed = tuple((str(n), int(s), str(h)) for n, s, h in record["files"])
+    for name, size, checksum in listed:
+        path = folder / name
+        try:
+            found = path.stat().st_size
+            if found != size:
+                raise Damaged(f"{name} has {found} of {size} bytes")
+            if deep and files.sha256(path) != checksum:
+                raise Damaged(f"{name} has another content than it was written with")
+        except FileNotFoundError:
+            raise Damaged(f"{name} is missing") from None
+    return Sealed(folder, content(listed), listed, record["about"])

@@ -1,0 +1,150 @@
+"""The work of tune_gpt2: trials by Ray Tune, each with checkpoints of its own. Needs Ray."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import random
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from raylib import adapters, checkpoints, cluster, files, identity, inputs, log
+from raylib.errors import ResultError
+from raylib.params import digest
+from raylib.run import Run, attempt_id
+
+TASK = "shakespeare"
+ADAPTERS = "llm-pipeline/adapters"
+BASE_BY = "stage (STAGE_ITEMS=gpt2)"
+DATA_BY = "stage (STAGE_ITEMS=shakespeare)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """What is tried: a learning rate and a rank, under a number that stays."""
+
+    number: int
+    learning_rate: float
+    rank: int
+
+    @property
+    def name(self) -> str:
+        """The name of the trial's folder."""
+        return f"trial-{self.number:04d}"
+
+
+def plan(settings: Any) -> list[Trial]:
+    """Returns the trials. They depend on the settings alone, so another attempt has the same."""
+    chance = random.Random(settings.seed)
+    low = math.log(settings.least_learning_rate)
+    high = math.log(settings.greatest_learning_rate)
+    return [
+        Trial(n, math.exp(chance.uniform(low, high)), chance.choice(settings.lora_ranks))
+        for n in range(settings.trials)
+    ]
+
+
+def search(settings: Any, run: Run) -> Mapping[str, Any]:
+    """Searches, or goes on searching, and registers the best adapter."""
+    attempt = attempt_id()
+    known = identity.Identity(run.folder(), attempt, settings.deciding())
+    if done := known.finished():
+        return {"already": True, **done}
+    base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
+    data = inputs.find(run.path(settings.data), "the text", DATA_BY)
+    made_from = {"base": base.digest, "data": data.digest}
+    known.pin(made_from)
+    config = digest([known.digest, made_from])
+    trials = plan(settings)
+    try:
+        _tune(settings, run, attempt, config, trials)
+    finally:
+        # Ray's own notes of this attempt; nothing reads them again.
+        shutil.rmtree(run.folder() / "ray" / attempt, ignore_errors=True)
+    summary = _best(settings, run, attempt, config, trials)
+    known.finish(summary)
+    return summary
+
+
+def _tune(settings: Any, run: Run, attempt: str, config: str, trials: list[Trial]) -> None:
+    cluster.connect()
+    from ray import tune
+    from ray.tune.schedulers import ASHAScheduler
+
+    gpu = settings.device == "cuda"
+    cluster.wait_for({"GPU" if gpu else "CPU": 1}, settings.cluster_timeout_seconds)
+    needs = {"cpu": settings.cpus_per_trial, **({"gpu": 1} if gpu else {})}
+
+    def one(space: dict[str, Any]) -> None:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        from raylib import tuning_loop
+
+        log.bind(program="tune_gpt2", run=run.id)
+        tuning_loop.train(settings, run, space["trial"], config, tune.report)
+
+    tuner = tune.Tuner(
+        tune.with_resources(one, needs),
+        param_space={"trial": tune.grid_search(trials)},
+        tune_config=tune.TuneConfig(
+            metric="loss",
+            mode="min",
+            max_concurrent_trials=settings.concurrent or None,
+            scheduler=ASHAScheduler(
+                time_attr="rung",
+                max_t=settings.rungs,
+                grace_period=settings.grace_rungs,
+                reduction_factor=settings.reduction,
+            ),
+            trial_name_creator=lambda t: t.config["trial"].name,
+            trial_dirname_creator=lambda t: t.config["trial"].name,
+        ),
+        run_config=tune.RunConfig(
+            name=attempt,
+            storage_path=os.fspath(run.folder() / "ray"),
+            failure_config=tune.FailureConfig(max_failures=settings.max_failures),
+            verbose=0,
+        ),
+    )
+    results = tuner.fit()
+    if results.num_errors:
+        first = results.errors[0]
+        raise ResultError(f"{results.num_errors} of {len(trials)} trials failed: {first}")
+
+
+def store(run: Run, trial: Trial, config: str, keep: int) -> checkpoints.Store:
+    """Returns the checkpoints of a trial."""
+    folder = run.folder() / "trials" / trial.name
+    return checkpoints.Store(folder, config, attempt_id(), keep)
+
+
+def _best(
+    settings: Any, run: Run, attempt: str, config: str, trials: list[Trial]
+) -> dict[str, Any]:
+    """Registers the adapter of the trial whose newest checkpoint has the least loss."""
+    scores = []
+    for trial in trials:
+        found = store(run, trial, config, settings.keep_checkpoints).newest()
+        if found is not None:
+            scores.append((float(found.about["losses"][-1]), trial, found))
+    if not scores:
+        raise ResultError("no trial has left a checkpoint")
+    scores.sort(key=lambda s: (s[0], s[1].number))
+    loss, trial, found = scores[0]
+    folder = pathlib.Path(settings.scratch) / "best" / attempt
+    folder.mkdir(parents=True)
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        shutil.copyfile(found.path / name, folder / name)
+    chosen = {"learning_rate": trial.learning_rate, "rank": trial.rank, "loss": loss}
+    registry = adapters.Registry(run.path(ADAPTERS), TASK)
+    made = registry.put(folder, run.id, attempt, chosen)
+    shutil.rmtree(folder, ignore_errors=True)
+    table = [
+        {**dataclasses.asdict(t), "loss": least, "rungs": len(c.about["losses"])}
+        for least, t, c in scores
+    ]
+    files.write(run.folder() / f"scores.{attempt}.json", json.dumps(table, indent=1).encode())
+    return {**chosen, "trial": trial.name, "trials": len(scores), "adapter": made.digest}

@@ -1,0 +1,231 @@
+"""Tests of checkpoints, adapters and run identity on a folder that misbehaves."""
+
+import json
+import pathlib
+
+import pytest
+
+from raylib import adapters, checkpoints, files, identity, sealed
+from raylib.errors import IdentityError, InputError, StorageError
+
+DATA = {"model.bin": b"m" * 1000, "rng.bin": b"r" * 100}
+
+
+def store(folder: pathlib.Path, attempt: str = "a1", keep: int = 2, config: str = "c"):
+    return checkpoints.Store(folder, config, attempt, keep)
+
+
+def steps(folder: pathlib.Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def truncate(path: pathlib.Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def flip_a_bit(path: pathlib.Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def fill_the_disk(monkeypatch, after: int) -> None:
+    """Makes the disk full after so many files: writes then end as the kernel's /dev/full ends."""
+    seen = [0]
+    create = files.create
+
+    def full(path):
+        seen[0] += 1
+        if seen[0] <= after:
+            return create(path)
+        create(path).close()
+        return open("/dev/full", "wb", buffering=0)
+
+    monkeypatch.setattr(files, "create", full)
+
+
+def test_the_newest_checkpoint_is_read_back(tmp_path):
+    s = store(tmp_path)
+    assert s.newest() is None
+    s.save(1, DATA)
+    source = tmp_path / "local.bin"
+    source.write_bytes(b"local")
+    saved = s.save(2, {**DATA, "local.bin": source}, {"loss": 1.5})
+    found = store(tmp_path, "a2").newest()
+    assert (found.step, found.path, found.about["loss"]) == (2, saved.path, 1.5)
+    assert (found.path / "local.bin").read_bytes() == b"local"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda p: (p / sealed.RECORD).unlink(),
+        lambda p: truncate(p / sealed.RECORD),
+        lambda p: flip_a_bit(p / sealed.RECORD),
+        lambda p: (p / sealed.RECORD).write_bytes(b""),
+        lambda p: (p / "model.bin").unlink(),
+        lambda p: truncate(p / "model.bin"),
+        lambda p: flip_a_bit(p / "model.bin"),
+        lambda p: p.rename(p.with_name("step-000000009.a1")),
+    ],
+    ids=[
+        "no record",
+        "truncated record",
+        "bit-flipped record",
+        "empty record",
+        "missing file",
+        "truncated file",
+        "bit-flipped file",
+        "record of another step",
+    ],
+)
+def test_a_damaged_checkpoint_is_passed_over(tmp_path, damage, capsys):
+    s = store(tmp_path)
+    s.save(1, DATA)
+    damage(s.save(2, DATA).path)
+    assert s.newest().step == 1
+    passed = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert passed["event"] == "checkpoint_passed_over"
+
+
+def test_a_checkpoint_of_other_parameters_is_passed_over(tmp_path):
+    store(tmp_path, config="c").save(1, DATA)
+    store(tmp_path, config="other", attempt="b").save(2, DATA)
+    assert store(tmp_path, config="c").newest().step == 1
+
+
+def test_pruning_keeps_the_newest_valid_ones(tmp_path):
+    s = store(tmp_path, keep=2)
+    for step in (1, 2, 3):
+        s.save(step, DATA)
+    assert steps(tmp_path) == ["step-000000002.a1", "step-000000003.a1"]
+    truncate(tmp_path / "step-000000003.a1" / "rng.bin")
+    s.save(4, DATA)
+    # The damaged one does not count among those that are kept.
+    assert (tmp_path / "step-000000002.a1").exists()
+
+
+def test_pruning_leaves_what_another_attempt_is_writing(tmp_path):
+    other = store(tmp_path, "other").begin(5)
+    files.write(other / "model.bin", b"half")
+    mine = store(tmp_path, "mine", keep=1)
+    for step in (3, 4):
+        mine.save(step, DATA)
+    assert other.exists()
+    assert mine.newest().step == 4
+    mine.save(6, DATA)
+    assert not other.exists()
+
+
+def test_overlapping_attempts_do_not_touch_each_other(tmp_path):
+    one, two = store(tmp_path, "one"), store(tmp_path, "two")
+    first = one.begin(7)
+    files.write(first / "model.bin", b"one")
+    two.save(7, {"model.bin": b"two"})
+    assert store(tmp_path).newest().path.name == "step-000000007.two"
+    one.commit(first, 7)
+    assert (tmp_path / "step-000000007.two" / "model.bin").read_bytes() == b"two"
+    assert (tmp_path / "step-000000007.one" / "model.bin").read_bytes() == b"one"
+    with pytest.raises(FileExistsError):
+        one.begin(7)
+
+
+def test_nothing_is_ever_overwritten(tmp_path):
+    files.write(tmp_path / "x", b"1")
+    with pytest.raises(FileExistsError):
+        files.write(tmp_path / "x", b"2")
+    assert (tmp_path / "x").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("after", [0, 1, 2], ids=["first file", "second file", "record"])
+def test_a_full_disk_is_said_and_leaves_the_last_checkpoint(tmp_path, monkeypatch, after):
+    s = store(tmp_path)
+    s.save(1, DATA)
+    with monkeypatch.context() as m:
+        fill_the_disk(m, after)
+        with pytest.raises(StorageError, match="the disk is full") as e:
+            s.save(2, DATA)
+    assert e.value.code == 6
+    assert steps(tmp_path) == ["step-000000001.a1"]
+    assert s.newest().step == 1
+    assert s.save(2, DATA).step == 2
+
+
+def test_a_short_write_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.os, "fsync", lambda fd: files.os.ftruncate(fd, 3))
+    with pytest.raises(StorageError, match="3 of 5 bytes"):
+        files.write(tmp_path / "x", b"12345")
+
+
+def adapter_files(folder: pathlib.Path, text: str) -> pathlib.Path:
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text(json.dumps({"r": text}))
+    (folder / "adapter_model.safetensors").write_bytes(text.encode() * 50)
+    return folder
+
+
+def test_an_adapter_is_found_by_run_by_digest_and_as_the_latest(tmp_path):
+    registry = adapters.Registry(tmp_path / "r", "viggo")
+    one = registry.put(adapter_files(tmp_path / "1", "one"), "run1", "a", {"rank": 8})
+    two = registry.put(adapter_files(tmp_path / "2", "two"), "run2", "b", {})
+    assert registry.find("run1", "w").digest == one.digest
+    assert registry.find(two.digest, "w").run == "run2"
+    assert registry.find(adapters.LATEST, "w").run == "run2"
+    assert registry.find("run1", "w").about["rank"] == 8
+    other = adapters.Registry(tmp_path / "r", "other")
+    with pytest.raises(InputError, match="the workload llm-training makes one"):
+        other.find(adapters.LATEST, "llm-training")
+    with pytest.raises(InputError, match="'run3'"):
+        registry.find("run3", "w")
+
+
+def test_an_adapter_is_registered_once(tmp_path):
+    registry = adapters.Registry(tmp_path / "r", "viggo")
+    source = adapter_files(tmp_path / "1", "one")
+    first = registry.put(source, "run1", "a", {})
+    assert registry.put(source, "run1", "b", {}).path == first.path
+    assert registry.put(source, "run2", "c", {}).path != first.path
+
+
+def test_a_damaged_or_half_written_adapter_is_absent(tmp_path, monkeypatch):
+    registry = adapters.Registry(tmp_path / "r", "viggo")
+    registry.put(adapter_files(tmp_path / "1", "one"), "run1", "a", {})
+    two = registry.put(adapter_files(tmp_path / "2", "two"), "run2", "b", {})
+    flip_a_bit(two.path / "adapter_model.safetensors")
+    assert registry.find(adapters.LATEST, "w").run == "run1"
+    with monkeypatch.context() as m:
+        fill_the_disk(m, 1)
+        with pytest.raises(StorageError):
+            registry.put(adapter_files(tmp_path / "3", "three"), "run3", "c", {})
+    assert registry.find(adapters.LATEST, "w").run == "run1"
+    assert len(list((tmp_path / "r" / "viggo").iterdir())) == 2
+
+
+def test_a_finished_run_is_known_to_every_later_attempt(tmp_path):
+    first = identity.Identity(tmp_path, "a", {"steps": 3, "times": ("x",)})
+    assert first.finished() is None
+    first.pin({"model": "m1"})
+    first.finish({"loss": 0.5})
+    again = identity.Identity(tmp_path, "b", {"steps": 3, "times": ("x",)})
+    assert again.finished() == {"loss": 0.5}
+    assert again.pinned() == {"model": "m1"}
+
+
+def test_other_parameters_or_inputs_under_the_same_id_are_refused(tmp_path):
+    identity.Identity(tmp_path, "a", {"steps": 3}).pin({"model": "m1"})
+    with pytest.raises(IdentityError, match="parameter steps: 3 then, 4 now") as e:
+        identity.Identity(tmp_path, "b", {"steps": 4})
+    assert e.value.code == 5
+    same = identity.Identity(tmp_path, "b", {"steps": 3})
+    same.pin({"model": "m1"})
+    with pytest.raises(IdentityError, match="input model"):
+        same.pin({"model": "m2"})
+
+
+def test_a_half_written_identity_is_passed_over(tmp_path):
+    (tmp_path / "_RUN.a.json").write_text('{"value": {"parameters"')
+    (tmp_path / "_SUCCESS.a.json").write_text("")
+    one = identity.Identity(tmp_path, "b", {"steps": 3})
+    assert one.finished() is None
+    one.pin({"model": "m"})
+    assert identity.Identity(tmp_path, "c", {"steps": 3}).pinned() == {"model": "m"}

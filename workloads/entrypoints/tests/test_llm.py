@@ -1,0 +1,163 @@
+"""Tests of llm_finetune on a tiny Qwen2: LLaMA-Factory's real training, and resuming it."""
+
+import json
+
+import pytest
+
+pytest.importorskip("llamafactory")
+
+import llm_finetune
+from raylib import adapters, llm_config, llm_loop, params, sealed, tiny_llm
+from raylib.errors import InputError, Interrupted, ParameterError, ResultError
+from raylib.run import Run
+
+TINY = {
+    "LLM_DEVICE": "cpu",
+    "LLM_THREADS": "1",
+    "LLM_PRECISION": "fp32",
+    "LLM_CUTOFF_LEN": "128",
+    "LLM_MAX_STEPS": "4",
+    "LLM_BATCH_SIZE": "2",
+    "LLM_ACCUMULATE": "1",
+    "LLM_LEARNING_RATE": "0.01",
+    "LLM_CHECKPOINT_STEPS": "2",
+    "LLM_PREPROCESSING_WORKERS": "1",
+    "LLM_LORA_DROPOUT": "0.1",
+}
+
+
+@pytest.fixture
+def train(llm_mount, tmp_path, place):
+    """Trains on one worker without Ray, with other knobs than usual if given."""
+
+    def trained(out, stop_after=None, **knobs):
+        env = {**TINY, **{f"LLM_{k.upper()}": str(v) for k, v in knobs.items()}}
+        env["LLM_SCRATCH"] = str(tmp_path / "scratch")
+        settings = params.load(llm_finetune.Settings, env)
+        run = Run(id=out, storage=str(llm_mount), output=str(tmp_path / out))
+        where = place(stop_after)
+        llm_loop.train(where, settings, run, "config")
+        return where.facts["summary"]
+
+    return trained
+
+
+def weights(mount, run):
+    found = adapters.Registry(mount / "llm-pipeline/adapters", "viggo").find(run, "llm-training")
+    return (found.path / "adapter_model.safetensors").read_bytes()
+
+
+def test_resuming_gives_the_very_bits_of_an_uninterrupted_run(train, llm_mount, tmp_path):
+    whole = train("whole")
+    assert whole["steps"] == 4
+    assert whole["last_loss"] < whole["first_loss"]
+    # Stopped between two checkpoints: one is saved where it stops.
+    with pytest.raises(Interrupted):
+        train("parts", stop_after=3)
+    steps = sorted(p.name.split(".")[0] for p in (tmp_path / "parts/checkpoints").iterdir())
+    assert steps == ["step-000000002", "step-000000003"]
+    parts = train("parts")
+    assert weights(llm_mount, "whole") == weights(llm_mount, "parts")
+    assert parts["last_loss"] == whole["last_loss"]
+    assert (parts["steps"], parts["first_loss"]) == (4, whole["first_loss"])
+    assert parts["adapter"] == whole["adapter"]
+
+
+def test_a_damaged_checkpoint_costs_one_interval(train, llm_mount, tmp_path):
+    train("whole")
+    with pytest.raises(Interrupted):
+        train("parts", stop_after=3)
+    newest = sorted((tmp_path / "parts/checkpoints").iterdir())[-1] / "optimizer.pt"
+    newest.write_bytes(newest.read_bytes()[:-1])
+    train("parts")
+    assert weights(llm_mount, "whole") == weights(llm_mount, "parts")
+
+
+def test_the_adapter_is_complete_and_says_what_it_is(train, llm_mount):
+    train("run", lora_rank=4, max_steps=1)
+    found = adapters.Registry(llm_mount / "llm-pipeline/adapters", "viggo").find("latest", "w")
+    assert sorted(n for n, _, _ in found.sealed.files) == list(llm_loop.ADAPTER_FILES)
+    config = json.loads((found.path / "adapter_config.json").read_text())
+    assert config["r"] == 4
+    assert config["base_model_name_or_path"] == "models/Qwen/Qwen2.5-7B-Instruct"
+    assert found.about["dataset"] == "viggo"
+
+
+def test_a_loss_that_is_not_finite_ends_before_a_checkpoint(train, llm_mount, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = llm_mount / "models/Qwen/Qwen2.5-7B-Instruct/a1"
+    broken = load_file(folder / "model.safetensors")
+    broken["lm_head.weight"][0] = float("nan")
+    save_file(broken, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / sealed.RECORD).unlink()
+    sealed.seal(folder, {})
+    with pytest.raises(ResultError, match="step 1 has the loss nan"):
+        train("run", checkpoint_steps=1)
+    assert list((tmp_path / "run/checkpoints").iterdir()) == []
+
+
+def arguments(tmp_path, **knobs):
+    env = {**TINY, **{f"LLM_{k.upper()}": str(v) for k, v in knobs.items()}}
+    settings = params.load(llm_finetune.Settings, env)
+    return llm_config.arguments(settings, tmp_path / "b", tmp_path / "d", tmp_path / "o", None)
+
+
+def test_llama_factory_knows_every_argument(llm_mount, tmp_path, monkeypatch):
+    from llamafactory.hparams import get_train_args
+
+    monkeypatch.delenv("ALLOW_EXTRA_ARGS", raising=False)
+    model, data, training, tuning, _ = get_train_args(arguments(tmp_path, max_samples=7))
+    assert (tuning.lora_rank, data.max_samples, training.max_steps) == (8, 7, 4)
+    assert training.resume_from_checkpoint is None
+    assert not model.trust_remote_code
+
+
+OWN = {
+    "epochs": ("num_train_epochs", 2.5),
+    "lora_target": ("lora_target", "q_proj"),
+    "precision": ("bf16", "bf16"),
+    "gradient_checkpointing": ("disable_gradient_checkpointing", "false"),
+    "preprocessing_workers": ("preprocessing_num_workers", 3),
+    "accumulate": ("gradient_accumulation_steps", 5),
+    "batch_size": ("per_device_train_batch_size", 9),
+    "cutoff_len": ("cutoff_len", 77),
+    "max_steps": ("max_steps", 9),
+    "warmup_ratio": ("warmup_steps", 0.2),
+    "scheduler": ("lr_scheduler_type", "linear"),
+    "template": ("template", "llama3"),
+    "seed": ("seed", 9),
+    "lora_alpha": ("lora_alpha", 3),
+    "lora_dropout": ("lora_dropout", 0.3),
+    "learning_rate": ("learning_rate", 0.5),
+    "checkpoint_steps": ("save_steps", 17),
+    "collective_timeout_seconds": ("ddp_timeout", 99),
+    "dataset": ("dataset", "other"),
+}
+
+
+@pytest.mark.parametrize("knob", OWN)
+def test_every_knob_reaches_llama_factory(tmp_path, knob):
+    name, value = OWN[knob]
+    assert arguments(tmp_path)[name] != arguments(tmp_path, **{knob: value})[name]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{", "line 1 is not a row"),
+        ('{"messages": []}', "must alternate"),
+        ('{"messages": [{"role": "user", "content": "x"}]}', "must alternate"),
+        (json.dumps(tiny_llm.row("", "x")), "without text"),
+        ("", "has no rows"),
+    ],
+)
+def test_a_row_that_would_be_dropped_is_an_error(tmp_path, line, words):
+    (tmp_path / "dataset_info.json").write_text(
+        json.dumps(tiny_llm.dataset_info("viggo", "train.jsonl"))
+    )
+    (tmp_path / "train.jsonl").write_text(line)
+    with pytest.raises(InputError, match=words):
+        llm_config.check_data(tmp_path, "viggo")
+    with pytest.raises(ParameterError, match="did you mean viggo"):
+        llm_config.check_data(tmp_path, "vigo")

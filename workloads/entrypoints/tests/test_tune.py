@@ -1,0 +1,113 @@
+"""Tests of tune_gpt2: its plan, a trial's training and resuming, and the best adapter."""
+
+import dataclasses
+import json
+
+import pytest
+
+pytest.importorskip("peft")
+
+import tune_gpt2
+from raylib import adapters, params, tuning, tuning_loop
+from raylib.errors import InputError
+from raylib.run import Run
+
+TINY = {
+    "GPT2_DEVICE": "cpu",
+    "GPT2_THREADS": "1",
+    "GPT2_TRIALS": "3",
+    "GPT2_RUNGS": "3",
+    "GPT2_GRACE_RUNGS": "1",
+    "GPT2_STEPS_PER_RUNG": "2",
+    "GPT2_BLOCK_SIZE": "32",
+    "GPT2_BATCH_SIZE": "4",
+    "GPT2_LEAST_LEARNING_RATE": "0.001",
+    "GPT2_GREATEST_LEARNING_RATE": "0.05",
+}
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return params.load(tune_gpt2.Settings, {**TINY, "GPT2_SCRATCH": str(tmp_path / "scratch")})
+
+
+def run(llm_mount, tmp_path, out="t"):
+    return Run(id=out, storage=str(llm_mount), output=str(tmp_path / out))
+
+
+class Stop(Exception):  # noqa: N818
+    """The scheduler has stopped the trial."""
+
+
+def reports(limit=None):
+    """A stand-in for tune.report, which ends the trial after so many reports."""
+    got = []
+
+    def report(metrics):
+        got.append(metrics)
+        if limit is not None and len(got) >= limit:
+            raise Stop
+
+    report.got = got
+    return report
+
+
+def test_the_plan_depends_on_the_settings_alone(settings):
+    assert tuning.plan(settings) == tuning.plan(settings)
+    assert tuning.plan(dataclasses.replace(settings, seed=8)) != tuning.plan(settings)
+    more = tuning.plan(dataclasses.replace(settings, trials=50))
+    assert {t.rank for t in more} == {4, 8, 16}
+    assert all(0.001 <= t.learning_rate <= 0.05 for t in more)
+    assert len({t.learning_rate for t in more}) == 50
+
+
+def test_a_trial_learns_and_goes_on_where_it_was(settings, llm_mount, tmp_path):
+    (trial, *_) = tuning.plan(settings)
+    whole, parts = run(llm_mount, tmp_path, "whole"), run(llm_mount, tmp_path, "parts")
+    full = reports()
+    tuning_loop.train(settings, whole, trial, "c", full)
+    assert [m["rung"] for m in full.got] == [1, 2, 3]
+    assert full.got[-1]["loss"] < full.got[0]["loss"]
+    with pytest.raises(Stop):
+        tuning_loop.train(settings, parts, trial, "c", reports(2))
+    again = reports()
+    tuning_loop.train(settings, parts, trial, "c", again)
+    assert again.got == full.got
+    kept = [tuning.store(r, trial, "c", 2).newest() for r in (whole, parts)]
+    files = [(k.path / tuning_loop.WEIGHTS).read_bytes() for k in kept]
+    assert files[0] == files[1]
+
+
+def test_the_best_trial_is_registered(settings, llm_mount, tmp_path):
+    where, trials = run(llm_mount, tmp_path), tuning.plan(settings)
+    for trial in trials[:2]:
+        tuning_loop.train(settings, where, trial, "c", reports())
+    best = tuning._best(settings, where, "a", "c", trials)
+    losses = {}
+    for trial in trials[:2]:
+        losses[trial.name] = tuning.store(where, trial, "c", 2).newest().about["losses"][-1]
+    assert best["trial"] == min(losses, key=losses.get)
+    assert best["trials"] == 2
+    found = adapters.Registry(llm_mount / "llm-pipeline/adapters", "shakespeare").find(
+        "latest", "w"
+    )
+    assert found.digest == best["adapter"]
+    config = json.loads((found.path / "adapter_config.json").read_text())
+    assert config["r"] == best["rank"]
+
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    base = next((llm_mount / "models/openai-community/gpt2").iterdir())
+    model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), found.path)
+    _, held_out = tuning_loop.blocks(
+        base, next((llm_mount / "llm-pipeline/data/shakespeare").iterdir()) / "text.txt", 32
+    )
+    assert tuning_loop.evaluate(model, held_out, 4) == pytest.approx(best["loss"], abs=1e-5)
+
+
+def test_a_text_that_is_too_short_is_an_error(settings, llm_mount, tmp_path):
+    base = next((llm_mount / "models/openai-community/gpt2").iterdir())
+    (tmp_path / "short.txt").write_text("to be or not to be")
+    with pytest.raises(InputError, match="too few for ten samples of 32"):
+        tuning_loop.blocks(base, tmp_path / "short.txt", 32)

@@ -1,0 +1,129 @@
+package workloads
+
+import (
+	"strings"
+	"testing"
+
+	"ray-on-aks/infra/sku"
+)
+
+// sized returns smoke with workers of a size.
+func sized(workers int32, cpus, memory string, gpus int64) Declared {
+	return job(func(w *Workload) { w.Workers, w.Worker = workers, WorkerSize{size(cpus, memory), gpus} })
+}
+
+func TestWhatCanNeverRunIsRefused(t *testing.T) {
+	refused(t, map[string]Declared{
+		"one pod exceeds a node of pool cpu: cpu 8000m of 7320m; its quota would do, so it would be admitted there and wait; ask for less": sized(2, "8", "4Gi", 0),
+		// One core of 29.28 is the head's.
+		"with 29 of it the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; 28 would fit; ask for less": sized(29, "1", "100Mi", 0),
+		"the submitter can never run by queue ray-jobs":                                                                                                                               sized(4, "7", "4Gi", 0),
+		"4 nodes of pool cpu cannot hold 5 of it at once, though their sum could":                                                                                                     sized(5, "4", "4Gi", 0),
+		"with 9 of it the run exceeds what the queue can ever get of pool gpu: gpu 9 of 8; 8 would fit":                                                                               sized(9, "1", "4Gi", 1),
+		"one pod exceeds a node of pool gpu: gpu 9 of 8":                                                                                                                              sized(1, "1", "4Gi", 9),
+		"it asks for 1 GPUs, and no pool behind the queue has any: there is only cpu":                                                                                                 job(func(w *Workload) { w.Team, w.Worker.GPUs = "b", 1 }),
+		"it asks for 1 GPUs, and no pool behind the queue has any":                                                                                                                    job(func(w *Workload) { w.Pool, w.Worker.GPUs = "cpu", 1 }),
+		"workloads.online-serving.head: exceeds a node of pool cpu, on which the heads of services run: cpu 8000m of 7320m":                                                           service(func(w *Workload) { w.Head = size("8", "4Gi") }),
+		"workloads.online-serving.worker: one pod exceeds a node of pool serve: gpu 2 of 1":                                                                                           service(func(w *Workload) { w.Worker.GPUs = 2 }),
+		"workloads.online-serving.workers: 1 nodes of pool serve hold at most 1 such pods, less what other services have there, got 2; ask for fewer, or raise infra.pools.serve.max": service(func(w *Workload) { w.Workers = 2 }),
+	})
+}
+
+func TestServicesShareTheirPool(t *testing.T) {
+	a := stack(service())
+	a.Declared["second"] = a.Declared["online-serving"]
+	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "workloads.second.workers: 1 nodes of pool serve hold at most 1") {
+		t.Errorf("got %v", err)
+	}
+	a.Pools[2].Nodes = 2
+	if err := a.Validate(); err != nil {
+		t.Error(err)
+	}
+	a.Pools[0].Nodes = 0
+	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "workloads.second.head: 0 nodes of pool cpu cannot hold the heads of all services") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestQuotaOfASecondPoolIsNoRoom: Kueue looks at no node, so what it could admit to either pool must fit both, or name one.
+func TestQuotaOfASecondPoolIsNoRoom(t *testing.T) {
+	large := node("Standard_D16ds_v6")
+	add := func(a *Args, first bool) {
+		f := Flavor{Name: "big", Node: large, Limit: large.Times(2)}
+		q := &a.Tenants[0].Queue
+		if q.Flavors = append(q.Flavors, f); first {
+			q.Flavors = append([]Flavor{f}, q.Flavors[:2]...)
+		}
+		a.Pools = append(a.Pools, Pool{Name: "big", Nodes: 2, Node: large})
+	}
+	for words, first := range map[string]bool{
+		"one pod exceeds a node of pool cpu: cpu 10000m of 7320m; its quota would do, so it would be admitted there and wait; set pool: big": false,
+		"when the pools before cpu are in use it would be admitted to that one and wait":                                                     true,
+	} {
+		a := stack(sized(2, "10", "4Gi", 0))
+		add(&a, first)
+		if err := a.Validate(); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("want %q, got: %v", words, err)
+		}
+		w := a.Declared["smoke"]
+		w.Pool = "big"
+		a.Declared["smoke"] = w
+		if err := a.Validate(); err != nil {
+			t.Errorf("with a pool: %v", err)
+		}
+	}
+}
+
+// TestLimitIsWhatCounts: a queue may have less, by quota, than its nodes could hold.
+func TestLimitIsWhatCounts(t *testing.T) {
+	a := stack(entry("llm-training"))
+	a.Tenants[0].Queue.Flavors[1].Limit.GPUs = 3
+	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "gpu 4 of 3; 3 would fit") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReserved(t *testing.T) {
+	declared := service()
+	declared["smoke"] = job()["smoke"]
+	declared["off"] = Catalog()["online-serving"]
+	broken := service(func(w *Workload) { w.Workers = -5 })["online-serving"]
+	declared["broken"] = broken
+	got := stack(declared).Reserved()
+	want := map[string]sku.Resources{
+		"cpu":   {MilliCPU: 2000, MemoryMiB: 8 << 10},
+		"serve": {MilliCPU: 11000, MemoryMiB: 110 << 10, GPUs: 1},
+	}
+	if len(got) != len(want) || got["cpu"] != want["cpu"] || got["serve"] != want["serve"] {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	apart := func(a *Args) {
+		small := node("Standard_NC24ads_A100_v4")
+		a.Tenants[0].Queue.Flavors[1].Node, a.Tenants[0].Queue.Flavors[1].Limit = small, small.Times(8)
+	}
+	none := func(*Args) {}
+	for name, test := range map[string]struct {
+		declared Declared
+		change   func(*Args)
+		want     string
+	}{
+		"jobs":               {job(), none, ""},
+		"one node":           {entry("llm-training"), none, ""},
+		"disabled":           {Catalog(), apart, ""},
+		"one worker":         {entry("aurora-finetune"), apart, ""},
+		"apart":              {entry("llm-training"), apart, "workloads.llm-training: its 4 workers have 4 GPUs together and no node of pool gpu has more than 1, so its workers will talk over TCP; a node of Standard_NC96ads_A100_v4 has 4"},
+		"too many for a VM":  {entry("llm-training", func(w *Workload) { w.Workers = 9 }), apart, ""},
+		"service":            {service(), none, "workloads.online-serving: keeps 1 GPUs of pool serve up as long as it is enabled; queues do not count them"},
+		"on a queue's pool":  {service(func(w *Workload) { w.Pool = "gpu" }), none, "workloads.online-serving: keeps 1 GPUs of pool gpu up as long as it is enabled; queues do not count them, so they are taken off that pool's quota"},
+		"service with cores": {service(func(w *Workload) { w.Pool, w.Worker.GPUs = "cpu", 0 }), none, "workloads.online-serving: keeps 1 workers of 11 cores of pool cpu up as long as it is enabled; queues do not count them, so they are taken off that pool's quota"},
+	} {
+		a := stack(test.declared)
+		test.change(&a)
+		if got := strings.Join(a.Warnings(), "\n"); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -12,13 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-const (
-	// ttlSeconds is how long a finished run's pods stay. Kueue has given their quota to the next run by then, so it is short; logs that
-	// have to last are in the run's output.
-	ttlSeconds = 60
-	// labelRunID carries the run id on the object, for people who look for what belongs together.
-	labelRunID = "ray-on-aks/run-id"
-)
+// labelRunID carries the run id on the object, for people who look for what belongs together.
+const labelRunID = "ray-on-aks/run-id"
 
 // rayJob builds the object of a run. suspend is never authored: Kueue's webhook sets it at creation and Kueue owns it from then on.
 func (a Args) rayJob(run Run, w Workload) crd.Object {
@@ -43,9 +38,9 @@ func (a Args) rayJobSpec(run Run, w Workload) *rayv1.RayJobSpec {
 	return &rayv1.RayJobSpec{
 		Entrypoint:     entrypoint(w),
 		SubmissionMode: rayv1.K8sJobMode,
-		// Kueue refuses a job that keeps its pods.
+		// Kueue refuses a job that keeps its pods. They go at once, without a TTL: Kueue has given their quota to the next run, which would
+		// wait for the nodes. The program's log stays with the submitter's pod.
 		ShutdownAfterJobFinishes:  true,
-		TTLSecondsAfterFinished:   ttlSeconds,
 		BackoffLimit:              ptr.To(w.Retries),
 		SubmitterConfig:           &rayv1.SubmitterConfig{BackoffLimit: ptr.To(w.Retries)},
 		ActiveDeadlineSeconds:     ptr.To(int32(w.ActiveDeadline.Seconds())),

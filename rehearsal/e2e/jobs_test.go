@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -117,7 +116,7 @@ func (e *env) fillQueues() (release func()) {
 		clusterQueue, err := client.ClusterQueues().Get(e.Context(), string(queue.Spec.ClusterQueue), metav1.GetOptions{})
 		must(e.T, err)
 		workloads := client.Workloads(queue.Namespace)
-		_, err = workloads.Create(e.Context(), filler(queue, freeCPU(e.T, clusterQueue)), metav1.CreateOptions{})
+		_, err = workloads.Create(e.Context(), filler(queue, freeCPU(clusterQueue)), metav1.CreateOptions{})
 		must(e.T, err)
 		e.eventually(30*time.Second, func() error {
 			w, err := workloads.Get(e.Context(), fillerName, metav1.GetOptions{})
@@ -136,19 +135,21 @@ func (e *env) fillQueues() (release func()) {
 }
 
 // freeCPU is what a queue has left of the CPU flavor's own quota.
-func freeCPU(t *testing.T, queue *kueue.ClusterQueue) corev1.ResourceList {
-	t.Helper()
-	for _, flavor := range queue.Spec.ResourceGroups[0].Flavors {
-		for _, r := range flavor.Resources {
-			if flavor.Name == "cpu" && r.Name == corev1.ResourceCPU {
-				free := r.NominalQuota
-				free.Sub(used(queue, flavor.Name, r.Name))
-				return corev1.ResourceList{r.Name: free}
+func freeCPU(queue *kueue.ClusterQueue) corev1.ResourceList {
+	free := nominal(queue, "cpu", corev1.ResourceCPU)
+	free.Sub(used(queue, "cpu", corev1.ResourceCPU))
+	return corev1.ResourceList{corev1.ResourceCPU: free}
+}
+
+func nominal(queue *kueue.ClusterQueue, flavor kueue.ResourceFlavorReference, name corev1.ResourceName) resource.Quantity {
+	for _, f := range queue.Spec.ResourceGroups[0].Flavors {
+		for _, r := range f.Resources {
+			if f.Name == flavor && r.Name == name {
+				return r.NominalQuota
 			}
 		}
 	}
-	t.Fatalf("queue %s has no CPU", queue.Name)
-	return nil
+	return resource.Quantity{}
 }
 
 func used(queue *kueue.ClusterQueue, flavor kueue.ResourceFlavorReference, name corev1.ResourceName) resource.Quantity {

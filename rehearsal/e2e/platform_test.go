@@ -10,10 +10,14 @@ import (
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"ray-on-aks/internal/aks"
 	"ray-on-aks/rehearsal/raydash"
 	"ray-on-aks/rehearsal/report"
 )
@@ -51,7 +55,10 @@ func TestPlatform(t *testing.T) {
 		t.Errorf("a further job made %v, want %v\n%s", got, want, out)
 	}
 	further := e.runOf("further")
-	e.noChanges(further, "pending", waitsFor("nvidia.com/gpu"))
+	e.noChanges(further, "pending", pending)
+	if gpus, cpus := e.free("a100", aks.ResourceGPU), e.free("cpu", corev1.ResourceCPU); gpus >= 4 || cpus < 2 {
+		t.Errorf("%d GPUs and %d cores are free: it is not for a GPU that %s waits", gpus, cpus, further)
+	}
 	e.noChanges(training, "running", running)
 
 	e.outcomes(map[string]raydash.Outcome{"": {Seconds: longRun}, "llm-training": {}})
@@ -76,9 +83,12 @@ func (e *env) headWaitsForCPU() {
 	e.set(workloadsKey+"late", late)
 	e.pulumi("up", "--yes", "--skip-preview")
 	run := e.runOf("late")
-	e.awaitState(run, "waiting for CPU", waitsFor("cpu"))
+	e.awaitState(run, "pending", pending)
 	time.Sleep(3 * time.Second) // long enough for several of Kueue's cycles
-	e.awaitState(run, "waiting for CPU", waitsFor("cpu"))
+	e.awaitState(run, "pending", pending)
+	if gpus, cpus := e.free("a100", aks.ResourceGPU), e.free("cpu", corev1.ResourceCPU); gpus < 1 || cpus > 0 {
+		e.Errorf("%d GPUs and %d cores are free: it is not for a head's CPU that %s waits", gpus, cpus, run)
+	}
 	release()
 	e.awaitState(run, "running", running)
 	e.checkPlaces(run, "a100")
@@ -108,15 +118,18 @@ func (e *env) removeWeather() {
 	}
 }
 
-// waitsFor says whether a job is pending because of that resource.
-func waitsFor(resource string) func(report.Job) bool {
-	return func(j report.Job) bool {
-		if j.Queue() != "pending" || j.Workload == nil {
-			return false
-		}
-		c := apimeta.FindStatusCondition(j.Workload.Status.Conditions, kueue.WorkloadQuotaReserved)
-		return c != nil && strings.Contains(c.Message, "quota for "+resource)
+// free is how much of a flavor's resource no queue has given away, in whole
+// units.
+func (e *env) free(flavor kueue.ResourceFlavorReference, name corev1.ResourceName) int64 {
+	e.Helper()
+	list, err := e.reader().Kueue.KueueV1beta2().ClusterQueues().List(e.Context(), metav1.ListOptions{})
+	must(e.T, err)
+	var free resource.Quantity
+	for i := range list.Items {
+		free.Add(nominal(&list.Items[i], flavor, name))
+		free.Sub(used(&list.Items[i], flavor, name))
 	}
+	return free.ScaledValue(0) // rounded up
 }
 
 // checkPlaces asserts what Kueue assigned and where the pods are.
@@ -180,13 +193,16 @@ func (e *env) checkService(name string) {
 		}
 		return nil
 	})
-	pods, err := reader.Kubernetes.CoreV1().Pods("").List(e.Context(), metav1.ListOptions{LabelSelector: "ray.io/originated-from-cr-name=" + name})
+	pods, err := reader.Kubernetes.CoreV1().Pods("").List(e.Context(), metav1.ListOptions{})
 	must(e.T, err)
 	places := map[string]string{}
 	for _, pod := range pods.Items {
+		if !strings.HasPrefix(pod.Labels[rayutils.RayClusterLabelKey], name+"-") {
+			continue
+		}
 		node, err := reader.Kubernetes.CoreV1().Nodes().Get(e.Context(), pod.Spec.NodeName, metav1.GetOptions{})
 		must(e.T, err)
-		places[report.PodKind(pod)] = node.Labels["agentpool"]
+		places[report.PodKind(pod)] = node.Labels[aks.LabelPool]
 	}
 	if want := map[string]string{"head": "cpu", "worker": "serve"}; !maps.Equal(places, want) {
 		e.Errorf("the service's pods are on %v, want %v", places, want)

@@ -2,11 +2,11 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -82,20 +82,16 @@ func (e *env) preempted(runs ...string) string {
 }
 
 // switchShape makes one queue of the teams' and back, by config alone: running
-// jobs go on in the queue that admitted them, which goes when they end.
+// jobs go on in the queue that admitted them, and no queue is deleted.
 func (e *env) switchShape(runs ...string) {
 	e.Helper()
-	uids := map[string]string{}
+	uids, queues := map[string]string{}, e.clusterQueues()
 	for _, run := range runs {
 		j, err := e.job(run)
 		must(e.T, err)
 		uids[run] = string(j.RayJob.UID)
 	}
-	e.set(queuesKey+"shape", "single")
-	e.pulumi("up", "--yes", "--skip-preview")
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		e.Errorf("up after the switch to one queue: %v", err)
-	}
+	e.switchTo("single", "ray", "ray")
 	for _, run := range runs {
 		j, err := e.job(run)
 		must(e.T, err)
@@ -103,38 +99,49 @@ func (e *env) switchShape(runs ...string) {
 			e.Errorf("%s is %s, Ray job %s, after the switch; want it to run on", run, j.Queue(), j.RayJob.Status.JobStatus)
 		}
 	}
-	e.outcome(0)
-	for _, run := range runs {
-		e.awaitState(run, "finished", ended)
-	}
-	e.eventually(30*time.Second, func() error { return e.queuesAre("ray") })
-
+	// The jobs of both teams wait in the one queue now, and hold its whole quota.
 	e.set(workloadsKey+"after", fourGPUs("weather"))
 	e.pulumi("up", "--yes", "--skip-preview")
-	e.awaitState(e.runOf("after"), "finished", ended)
-
-	e.set(queuesKey+"shape", "teams")
-	e.pulumi("up", "--yes", "--skip-preview")
-	e.eventually(30*time.Second, func() error { return e.queuesAre("language", "weather") })
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		e.Errorf("up after the switch back: %v", err)
+	after := e.runOf("after")
+	e.awaitState(after, "pending", pending)
+	e.outcome(0)
+	for _, run := range append(runs, after) {
+		e.awaitState(run, "finished", ended)
+	}
+	e.switchTo("teams", "language", "weather")
+	if got := e.clusterQueues(); !maps.Equal(got, queues) {
+		e.Errorf("the ClusterQueues were %v and are %v: some were made anew", queues, got)
 	}
 }
 
-// queuesAre says whether there are these ClusterQueues and no other.
-func (e *env) queuesAre(names ...string) error {
-	client := e.reader().Kueue.KueueV1beta2().ClusterQueues()
-	list, err := client.List(e.Context(), metav1.ListOptions{})
-	if err != nil {
-		return err
+// switchTo changes the shape, and asserts which ClusterQueue each team's
+// LocalQueue leads to and that the next update changes nothing.
+func (e *env) switchTo(shape, language, weather string) {
+	e.Helper()
+	e.set(queuesKey+"shape", shape)
+	e.pulumi("up", "--yes", "--skip-preview")
+	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
+		e.Errorf("up after the switch to %s: %v", shape, err)
 	}
-	for _, name := range names {
-		if _, err := client.Get(e.Context(), name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-			return fmt.Errorf("no ClusterQueue %s: %w", name, errNotYet)
-		}
+	list, err := e.reader().Kueue.KueueV1beta2().LocalQueues("").List(e.Context(), metav1.ListOptions{})
+	must(e.T, err)
+	got := map[string]string{}
+	for _, q := range list.Items {
+		got[q.Namespace] = string(q.Spec.ClusterQueue)
 	}
-	if len(list.Items) != len(names) {
-		return fmt.Errorf("%d ClusterQueues, want %v: %w", len(list.Items), names, errNotYet)
+	if want := map[string]string{"ray-language": language, "ray-weather": weather}; !maps.Equal(got, want) {
+		e.Errorf("shape %s: LocalQueues lead to %v, want %v", shape, got, want)
 	}
-	return nil
+}
+
+// clusterQueues answers the uids of the ClusterQueues by name.
+func (e *env) clusterQueues() map[string]string {
+	e.Helper()
+	list, err := e.reader().Kueue.KueueV1beta2().ClusterQueues().List(e.Context(), metav1.ListOptions{})
+	must(e.T, err)
+	uids := map[string]string{}
+	for _, q := range list.Items {
+		uids[q.Name] = string(q.UID)
+	}
+	return uids
 }

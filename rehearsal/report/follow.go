@@ -118,7 +118,7 @@ func (f *Follower) note(job Job) {
 		s.Flavors[set] = flavor
 	}
 	for _, pod := range job.Pods {
-		pool, kind := job.Pools[pod.Spec.NodeName], podKind(pod)
+		pool, kind := job.Pools[pod.Spec.NodeName], PodKind(pod)
 		if pool != "" && !slices.Contains(s.Placements[kind], pool) {
 			s.Placements[kind] = append(s.Placements[kind], pool)
 		}
@@ -133,7 +133,8 @@ func (f *Follower) note(job Job) {
 	}
 }
 
-func podKind(pod corev1.Pod) string {
+// PodKind is what the pod is in its job: head, worker or submitter.
+func PodKind(pod corev1.Pod) string {
 	if kind := pod.Labels[rayutils.RayNodeTypeLabelKey]; kind != "" {
 		return kind
 	}
@@ -177,6 +178,17 @@ func (f *Follower) named(names []string) (list []Seen, waiting []string, err err
 		}
 	}
 	return list, waiting, f.err
+}
+
+// Seen answers what was seen of every job that there is.
+func (f *Follower) Seen() []Seen {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]Seen, 0, len(f.seen))
+	for _, name := range slices.Sorted(maps.Keys(f.seen)) {
+		list = append(list, *f.seen[name])
+	}
+	return list
 }
 
 // PrintSeen writes what was observed as a table.

@@ -63,7 +63,7 @@ func (a Args) validateFit(path string, w Workload, q Queue) error {
 	var errs []error
 	for _, set := range podSets(w) {
 		if err := a.place(set, q, used); err != nil {
-			errs = append(errs, fmt.Errorf("%s: the %s can never run by queue %s: %w", path, set.role, q.Name, err))
+			errs = append(errs, fmt.Errorf("%s: the %s can never run from queue %s: %w", path, set.role, q.Name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -34,7 +34,7 @@ func TestTheScenarioTurnsRed(t *testing.T) {
 	if err == nil {
 		t.Fatal("a job that no queue can ever admit passed the preview")
 	}
-	if !strings.Contains(out, "workloads.smoke: the worker can never be admitted") {
+	if !strings.Contains(out, "workloads.smoke: the worker can never run") {
 		t.Errorf("the refusal does not name the key and the rule:\n%s", out)
 	}
 	e.unset(smokeKey + "worker")

@@ -58,8 +58,8 @@ func (w *Waiter) judge(s *view, service *rayv1.RayService) {
 		s.failure = fmt.Errorf("%s: KubeRay refuses %s (%s); change workloads.%s and run pulumi up", w.Workload, w.object(), why, w.Workload)
 	case ready.Reason == string(rayv1.RayServiceInitializingTimeout):
 		s.ended = true
-		s.failure = fmt.Errorf("%s: KubeRay has given up on %s (%s); see kubectl -n %s describe rayservice %s, and delete it or raise "+
-			"workloads.%s.generation and run pulumi up to begin anew", w.Workload, w.object(), why, w.Run.Namespace, w.Run.Name, w.Workload)
+		s.failure = fmt.Errorf("%s: KubeRay has given up on %s (%s); see kubectl -n %s describe rayservice %s; "+
+			"to begin anew, delete it and run pulumi up --refresh", w.Workload, w.object(), why, w.Run.Namespace, w.Run.Name)
 	case ready.Status == metav1.ConditionTrue && service.Status.ObservedGeneration >= service.Generation:
 		s.ended = true
 		s.say("service", "ready, with %d endpoints", service.Status.NumServeEndpoints)

@@ -17,7 +17,7 @@ import (
 	"ray-on-aks/rehearsal/report"
 )
 
-// jobsDeadline bounds the wait for simulated jobs, which run for seconds.
+// jobsDeadline bounds the wait for simulated jobs and services, which take seconds.
 const jobsDeadline = 5 * time.Minute
 
 // phase runs a step and prints how long it took.
@@ -65,17 +65,18 @@ func (r *rehearsal) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runs, err := runNames(outputs)
+	runs, err := runsOf(outputs)
 	if err != nil {
 		return err
 	}
+	waiting, cancel := context.WithTimeout(ctx, jobsDeadline)
+	defer cancel()
 	var seen []report.Seen
 	waitErr := phase("jobs", func() (err error) {
-		waiting, cancel := context.WithTimeout(ctx, jobsDeadline)
-		defer cancel()
-		seen, err = follower.Wait(waiting, runs)
+		seen, err = follower.Wait(waiting, jobNames(runs))
 		return err
 	})
+	waitErr = errors.Join(waitErr, phase("services", func() error { return r.awaitServices(waiting, runs) }))
 	text, err := json.MarshalIndent(outputs, "", "  ")
 	if err != nil {
 		return err
@@ -92,24 +93,45 @@ func (r *rehearsal) up(ctx context.Context) error {
 	return nil
 }
 
-// runNames reads the names of the RayJobs out of the stack's outputs.
-func runNames(outputs map[string]any) ([]string, error) {
-	runs, ok := outputs["runs"].(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("the stack's output runs is %v, not its runs by workload", outputs["runs"])
+// runsOf reads the runs out of the stack's outputs, by workload.
+func runsOf(outputs map[string]any) (map[string]report.Run, error) {
+	data, err := json.Marshal(outputs["runs"])
+	if err != nil {
+		return nil, err
 	}
+	var runs map[string]report.Run
+	if err := json.Unmarshal(data, &runs); err != nil || runs == nil {
+		return nil, fmt.Errorf("the stack's output runs is %s, not its runs by workload", data)
+	}
+	return runs, nil
+}
+
+// jobNames lists the RayJobs among the runs, in the order of their workloads.
+func jobNames(runs map[string]report.Run) []string {
 	var names []string
 	for _, workload := range slices.Sorted(maps.Keys(runs)) {
-		run, _ := runs[workload].(map[string]any)
-		name, ok := run["name"].(string)
-		if !ok {
-			return nil, fmt.Errorf("the stack's output runs.%s is %v, which has no name", workload, runs[workload])
-		}
-		if run["kind"] == "RayJob" {
-			names = append(names, name)
+		if run := runs[workload]; run.Kind == "RayJob" {
+			names = append(names, run.Name)
 		}
 	}
-	return names, nil
+	return names
+}
+
+// awaitServices waits until every RayService answers.
+func (r *rehearsal) awaitServices(ctx context.Context, runs map[string]report.Run) error {
+	reader, err := r.reader()
+	if err != nil {
+		return err
+	}
+	for _, workload := range slices.Sorted(maps.Keys(runs)) {
+		if run := runs[workload]; run.Kind == "RayService" {
+			w := report.Waiter{Reader: reader, Workload: workload, Run: run, Interval: time.Second, Progress: os.Stdout}
+			if err := w.Wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // errNoCluster says that there is nothing to look at.
@@ -125,16 +147,21 @@ func (r *rehearsal) clusterKubeconfig() string {
 	return paths[0]
 }
 
-func (r *rehearsal) status(ctx context.Context) error {
+// reader reads the one cluster that is up.
+func (r *rehearsal) reader() (*report.Reader, error) {
 	path := r.clusterKubeconfig()
 	if path == "" {
-		return errNoCluster
+		return nil, errNoCluster
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	reader, err := report.NewReader(config)
+	return report.NewReader(config)
+}
+
+func (r *rehearsal) status(ctx context.Context) error {
+	reader, err := r.reader()
 	if err != nil {
 		return err
 	}
@@ -142,6 +169,6 @@ func (r *rehearsal) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("kubeconfig:", path)
+	fmt.Println("kubeconfig:", r.clusterKubeconfig())
 	return report.Print(os.Stdout, jobs)
 }

@@ -16,8 +16,8 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 	refused(t, map[string]Declared{
 		"one pod exceeds a node of pool cpu: cpu 8000m of 7320m; its quota would do, so it would be admitted there and wait; ask for less": sized(2, "8", "4Gi", 0),
 		// One core of 29.28 is the head's.
-		"with 29 of it the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; 28 would fit; ask for less": sized(29, "1", "100Mi", 0),
-		"the submitter can never run from queue ray-jobs":                                                                                                                               sized(4, "7", "4Gi", 0),
+		"with 29 of it the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; 28 would fit; ask for less":                                                     sized(29, "1", "100Mi", 0),
+		"the submitter can never run from queue ray-jobs":                                                                                                                             sized(4, "7", "4Gi", 0),
 		"4 nodes of pool cpu cannot hold 5 of it at once, though their sum could":                                                                                                     sized(5, "4", "4Gi", 0),
 		"with 9 of it the run exceeds what the queue can ever get of pool gpu: gpu 9 of 8; 8 would fit":                                                                               sized(9, "1", "4Gi", 1),
 		"one pod exceeds a node of pool gpu: gpu 9 of 8":                                                                                                                              sized(1, "1", "4Gi", 9),

@@ -142,6 +142,8 @@ def _export(
     config = json.loads((made / ADAPTER_FILES[0]).read_text())
     # Where this node had its copy means nothing to a reader.
     config["base_model_name_or_path"] = settings.base
+    # Sets come in another order in each process; the same adapter must have the same content.
+    config = {k: sorted(v) if isinstance(v, list) else v for k, v in config.items()}
     (folder / ADAPTER_FILES[0]).write_text(json.dumps(config, indent=1, sort_keys=True))
     shutil.copyfile(made / ADAPTER_FILES[1], folder / ADAPTER_FILES[1])
     with safe_open(folder / ADAPTER_FILES[1], "pt") as weights:

@@ -84,11 +84,11 @@ def _tune(settings: Any, run: Run, attempt: str, config: str, trials: list[Trial
         from raylib import tuning_loop
 
         log.bind(program="tune_gpt2", run=run.id)
-        tuning_loop.train(settings, run, space["trial"], config, tune.report)
+        tuning_loop.train(settings, run, trials[space["trial"]], config, tune.report)
 
     tuner = tune.Tuner(
         tune.with_resources(one, needs),
-        param_space={"trial": tune.grid_search(trials)},
+        param_space={"trial": tune.grid_search([t.number for t in trials])},
         tune_config=tune.TuneConfig(
             metric="loss",
             mode="min",
@@ -99,8 +99,8 @@ def _tune(settings: Any, run: Run, attempt: str, config: str, trials: list[Trial
                 grace_period=settings.grace_rungs,
                 reduction_factor=settings.reduction,
             ),
-            trial_name_creator=lambda t: t.config["trial"].name,
-            trial_dirname_creator=lambda t: t.config["trial"].name,
+            trial_name_creator=lambda t: trials[t.config["trial"]].name,
+            trial_dirname_creator=lambda t: trials[t.config["trial"]].name,
         ),
         run_config=tune.RunConfig(
             name=attempt,

@@ -106,7 +106,7 @@ class Program:
     def end(process: subprocess.Popen, code: int = 0) -> dict:
         """Waits for a program and returns its last event. It must end with the code."""
         try:
-            out, _ = process.communicate(timeout=400)
+            out, _ = process.communicate(timeout=900)
         except subprocess.TimeoutExpired:
             process.kill()
             out, _ = process.communicate()
@@ -122,10 +122,11 @@ class Program:
         return self.mount / "out" / run
 
 
-def wait_until(true, seconds: float = 300) -> None:
-    """Waits until something holds."""
+def wait_until(true, process: subprocess.Popen, seconds: float = 600) -> None:
+    """Waits until something holds, while a program runs."""
     deadline = time.monotonic() + seconds
     while not true():
+        assert process.poll() is None, process.communicate()[0][-6000:]
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.05)
 

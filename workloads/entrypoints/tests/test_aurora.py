@@ -95,7 +95,7 @@ def test_a_damaged_checkpoint_costs_one_interval(start, aurora_mount, tmp_path):
 
 
 KNOBS = {
-    "max_steps": 1,
+    "max_steps": 2,
     "lora_rank": 4,
     "lora_alpha": 16,
     "lead_hours": 12,
@@ -113,10 +113,10 @@ KNOBS = {
 
 
 def test_every_knob_has_an_effect(start, aurora_mount):
-    start("usual", max_steps=2).run()
+    start("usual", max_steps=1).run()
     usual = weights(aurora_mount, "usual")
     for knob, value in KNOBS.items():
-        start(knob, **{"max_steps": 2, knob: value}).run()
+        start(knob, **{"max_steps": 1, knob: value}).run()
     assert [k for k in KNOBS if weights(aurora_mount, k) == usual] == []
     own = {
         f.name for f in dataclasses.fields(aurora_finetune.Settings) if f.metadata["knob"].result
@@ -126,8 +126,8 @@ def test_every_knob_has_an_effect(start, aurora_mount):
 
 
 def test_activation_checkpointing_changes_memory_and_not_the_result(start, aurora_mount):
-    start("with", activation_checkpointing="true").run()
-    start("without", activation_checkpointing="false").run()
+    start("with", max_steps=2, activation_checkpointing="true").run()
+    start("without", max_steps=2, activation_checkpointing="false").run()
     assert weights(aurora_mount, "with") == weights(aurora_mount, "without")
 
 

@@ -14,7 +14,7 @@ from conftest import Place, Program, wait_until
 
 from raylib import adapters, sealed
 
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = pytest.mark.timeout(2400)
 
 TOKEN = "0123456789abcdef"
 LLM = {
@@ -96,7 +96,7 @@ def uninterrupted(program):
 def test_aurora_is_asked_to_stop_and_goes_on(program):
     whole = uninterrupted(program)
     stopped = program.start("aurora_finetune", "aurora-parts", **AURORA)
-    wait_until(lambda: complete(program, "aurora-parts"))
+    wait_until(lambda: complete(program, "aurora-parts"), stopped)
     stopped.send_signal(signal.SIGTERM)
     said = Program.end(stopped, 75)
     assert said["kind"] == "Interrupted"
@@ -120,7 +120,9 @@ def get(path, token=None, body=None):
         with urllib.request.urlopen(asked, timeout=120) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as e:
-        return e.code, json.load(e)
+        text = e.read()
+        # Ray's proxy answers for an application that is not there yet, and not in JSON.
+        return e.code, json.loads(text) if text.startswith(b"{") else text
 
 
 def resumed_at(said):
@@ -135,26 +137,34 @@ def newest_step(program, run):
     return max(int(p.parent.name[5:14]) for p in found)
 
 
-def test_the_chain_from_training_to_serving(program):
-    whole = program.run("llm_finetune", "llm-whole", **LLM)
-    assert whole["steps"] == 12
-
-    killed = program.start("llm_finetune", "llm-parts", **LLM)
-    wait_until(lambda: complete(program, "llm-parts", 2))
+def kill_and_resume(program, run):
+    """Trains on two workers, is killed in the middle, and goes on; returns what it then says."""
+    killed = program.start("llm_finetune", run, **LLM)
+    wait_until(lambda: complete(program, run, 2), killed)
     killed.kill()
     killed.communicate()
-    assert not list(program.folder("llm-parts").glob("_SUCCESS*"))
-    last = newest_step(program, "llm-parts")
-    resumed = program.run("llm_finetune", "llm-parts", **LLM)
+    assert not list(program.folder(run).glob("_SUCCESS*"))
+    last = newest_step(program, run)
+    resumed = program.run("llm_finetune", run, **LLM)
     # At most one interval is repeated.
     assert resumed_at(resumed) == last >= 4
-    # Two workers, killed in the middle, and yet the very bits.
-    assert resumed["adapter"] == whole["adapter"]
-    assert resumed["last_loss"] == whole["last_loss"]
+    assert resumed["steps"] == 12
+    return resumed
 
+
+@pytest.mark.exhaustive
+def test_two_workers_killed_in_the_middle_end_with_the_very_bits(program):
+    whole = program.run("llm_finetune", "llm-whole", **LLM)
+    parts = kill_and_resume(program, "llm-killed")
+    assert parts["adapter"] == whole["adapter"]
+    assert parts["last_loss"] == whole["last_loss"]
+
+
+def test_the_chain_from_training_to_serving(program):
+    kill_and_resume(program, "llm-parts")
     BATCH["BATCH_ADAPTER"] = SERVE["SERVE_ADAPTER"] = "llm-parts"
     killed = program.start("batch_inference", "batch", **BATCH)
-    wait_until(lambda: complete(program, "batch"))
+    wait_until(lambda: complete(program, "batch"), killed)
     killed.kill()
     killed.communicate()
     before = {p.parent.name for p in program.folder("batch").glob(f"shards/*/{sealed.RECORD}")}
@@ -176,13 +186,12 @@ def test_the_chain_from_training_to_serving(program):
 
 def _check_service(program, served, scores):
     def up():
-        assert served.poll() is None, served.communicate()[0][-6000:]
         try:
             return get("/health")[0] == 200
         except OSError:
             return False
 
-    wait_until(up)
+    wait_until(up, served)
     assert get("/health")[1]["adapter"]["digest"] == scores["adapter"]
     path = "/v1/chat/completions"
     assert get(path, body={})[0] == 401
@@ -202,7 +211,7 @@ def _check_service(program, served, scores):
 def test_a_search_is_killed_and_goes_on(program):
     knobs = {
         "GPT2_THREADS": 1,
-        "GPT2_TRIALS": 3,
+        "GPT2_TRIALS": 2,
         "GPT2_RUNGS": 3,
         "GPT2_GRACE_RUNGS": 3,
         "GPT2_STEPS_PER_RUNG": 2,
@@ -213,13 +222,13 @@ def test_a_search_is_killed_and_goes_on(program):
     killed = program.start("tune_gpt2", "tune", **knobs)
     # The first trial has come to its end, and a second one has begun.
     begun = program.folder("tune") / "trials"
-    wait_until(lambda: len(list(begun.glob(f"*/*/{sealed.RECORD}"))) >= 3)
+    wait_until(lambda: len(list(begun.glob(f"*/*/{sealed.RECORD}"))) >= 2, killed)
     killed.kill()
     killed.communicate()
     first = sorted(begun.iterdir())[0]
     kept = sorted(p.name for p in first.iterdir())
     done = program.run("tune_gpt2", "tune", **knobs)
-    assert done["trials"] == 3
+    assert done["trials"] == 2
     assert sorted(p.name for p in first.iterdir()) == kept
     registry = adapters.Registry(program.mount / "llm-pipeline/adapters", "shakespeare")
     assert registry.find("tune", "w").digest == done["adapter"]

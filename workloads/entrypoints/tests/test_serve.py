@@ -265,3 +265,13 @@ def test_an_adapter_of_another_model_is_refused(forecaster):
         forecaster(about={"base": "0" * 64})
     with pytest.raises(InputError, match="not of this model and rank"):
         forecaster(about={"rank": 5})
+
+
+@pytest.mark.parametrize("module", [serve_aurora, serve_llm])
+def test_ray_serve_finds_an_application(module, monkeypatch):
+    serve = pytest.importorskip("ray.serve")
+    monkeypatch.setenv("SERVE_TOKEN", TOKEN)
+    monkeypatch.setenv("RUN_ID", "s")
+    assert isinstance(module.app, serve.Application)
+    with pytest.raises(AttributeError):
+        _ = module.application

@@ -11,12 +11,13 @@ BIN := .rehearsal/bin
 COMMANDS := ./cmd/rehearse ./cmd/pulumi-language-go ./cmd/pulumi-resource-azure-native ./cmd/pulumi-resource-random
 REHEARSE = $(BIN)/rehearse -root .
 
-# The tests of the Python programs run in an environment that is locked by hash,
-# made once per lock and shared by clones.
+# The tests of the Python programs run in environments that are locked by hash,
+# made once per lock and shared by clones. The one with the libraries of models
+# has some 8 GB, so what needs it is a target of its own.
 ENTRYPOINTS := workloads/entrypoints
-PYLOCK := $(ENTRYPOINTS)/requirements-test.txt
 PYENVS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ray-on-aks/python
-PYENV := $(PYENVS)/$(shell sha256sum $(PYLOCK) | cut -c1-12)
+pyenv = $(PYENVS)/$(shell sha256sum $(ENTRYPOINTS)/requirements-$(1).txt | cut -c1-12)
+PYTESTS := test_params.py test_checkpoints.py test_locks.py test_smoke.py
 
 # timed NAME, COMMAND: runs the command and prints its seconds, also if it fails.
 # bash -e alone would not do: it passes over a failure in the middle of a && list.
@@ -76,16 +77,25 @@ unit: ## run the tests that need no cluster
 lint: ## check format and vet
 	@$(call timed,format and vet,test -z "$$(gofmt -l . | tee /dev/stderr)" && go vet ./... && cd rehearsal && go vet ./...)
 
+# pymake LOCK: makes the environment of that lock, where it is missing.
+pymake = test -e $(call pyenv,$(1))/complete && exit 0; $(call timed,Python environment,mkdir -p $(PYENVS) && flock $(PYENVS)/.lock \
+	sh -c 'test -e $(call pyenv,$(1))/complete || { python3 -m venv --clear $(call pyenv,$(1)) && \
+	$(call pyenv,$(1))/bin/python -m pip install -q --require-hashes -r $(ENTRYPOINTS)/requirements-$(1).txt && touch $(call pyenv,$(1))/complete; }')
+
 .PHONY: python-env
 python-env:
-	@test -e $(PYENV)/complete && exit 0; $(call timed,Python environment,mkdir -p $(PYENVS) && flock $(PYENVS)/.lock \
-		sh -c 'test -e $(PYENV)/complete || { python3 -m venv --clear $(PYENV) && \
-		$(PYENV)/bin/python -m pip install -q --require-hashes -r $(PYLOCK) && touch $(PYENV)/complete; }')
+	@$(call pymake,test)
 
 .PHONY: python
-python: python-env ## run the tests of the programs that Ray runs, on real Ray
-	@$(call timed,Python tests,cd $(ENTRYPOINTS) && $(PYENV)/bin/python -m ruff check . && \
-		$(PYENV)/bin/python -m ruff format --check . && $(PYENV)/bin/python -m pytest -q --timeout 300)
+python: python-env ## run the tests of the programs that Ray runs, without models
+	@$(call timed,Python tests,cd $(ENTRYPOINTS) && $(call pyenv,test)/bin/python -m ruff check . && \
+		$(call pyenv,test)/bin/python -m ruff format --check . && \
+		$(call pyenv,test)/bin/python -m pytest -q --timeout 600 $(addprefix tests/,$(PYTESTS)))
+
+.PHONY: python-models
+python-models: ## run all of them, on real Ray with tiny models; 8 GB, and long
+	@$(call pymake,models)
+	@$(call timed,Python tests with models,cd $(ENTRYPOINTS) && $(call pyenv,models)/bin/python -m pytest -q --timeout 1400)
 
 .PHONY: e2e
 e2e: build ## run the scenarios on the rehearsed cluster

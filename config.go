@@ -121,7 +121,11 @@ func parseProfile(get source) (Profile, error) {
 // join tells each part what it has to know of the others. All of it is plain, so that it can be checked at preview.
 func (c *Config) join() {
 	for _, t := range c.Queues.Tenants() {
-		c.Infra.Tenants = append(c.Infra.Tenants, infra.Tenant{Name: t.Name, Namespace: t.Namespace})
+		key := "queues.namespace"
+		if len(c.Queues.Teams) > 0 {
+			key = "queues.teams." + t.Name + ".namespace"
+		}
+		c.Infra.Tenants = append(c.Infra.Tenants, infra.Tenant{Name: t.Name, Namespace: t.Namespace, Key: key})
 	}
 	c.Workloads.CPUPool = infra.CPUPool
 	c.Workloads.ServiceAccount = c.Infra.ServiceAccount
@@ -177,7 +181,8 @@ func (c Config) validateDeadlines() error {
 	var errs []error
 	wait := c.Infra.Operators.Kueue.WaitForPodsReady.Duration
 	for _, name := range c.Workloads.Declared.Names() {
-		if d := c.Workloads.Declared[name].PreRunningDeadline.Duration; d != 0 && d <= wait {
+		w := c.Workloads.Declared[name]
+		if d := w.PreRunningDeadline.Duration; w.Enabled && w.Kind == workloads.KindRayJob && d <= wait {
 			errs = append(errs, fmt.Errorf("workloads.%s.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (%s), got %s", name, wait, d))
 		}
 	}

@@ -131,6 +131,10 @@ func TestMistakesAreNamedAllAtOnce(t *testing.T) {
 			map[string]string{"workloads": `{"smoke": {"enabled": true, "priority": "hihg", "team": "nobody"}}`, "queues": `{"quota": {"cpi": {"cpu": 1}}}`},
 			[]string{"queues.quota.cpi", "workloads.smoke", "workloads.smoke"},
 		},
+		"no team where there are several": {
+			map[string]string{"workloads": `{"smoke": {"enabled": true}}`, "queues": `{"teams": {"a": {}, "b": {}}}`},
+			[]string{"workloads.smoke.team: must be set, since there are several teams: a, b"},
+		},
 		"a Kubernetes that the program does not know": {
 			map[string]string{"infra": `{"cluster": {"kubernetesVersion": "1.99"}}`},
 			[]string{`infra.cluster.kubernetesVersion: must be of 1.34, 1.35, 1.36, got "1.99"`},
@@ -144,7 +148,7 @@ func TestMistakesAreNamedAllAtOnce(t *testing.T) {
 			[]string{"workloads.smoke.worker.cpus: must be between 1m and 1024"},
 		},
 		"deadline below Kueue's": {
-			map[string]string{"workloads": `{"smoke": {"preRunningDeadline": "10m"}}`},
+			map[string]string{"workloads": `{"smoke": {"enabled": true, "preRunningDeadline": "10m"}}`},
 			[]string{"workloads.smoke.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (30m0s)"},
 		},
 	} {

@@ -139,7 +139,7 @@ func TestVersionsAgreeAmongThemselves(t *testing.T) {
 }
 
 func TestPythonTestsRunTheSameRay(t *testing.T) {
-	for _, file := range []string{"requirements-test.in", "requirements-test.txt"} {
+	for _, file := range []string{"requirements-test.in", "requirements-test.txt", "requirements-models.in", "requirements-models.txt"} {
 		data, err := os.ReadFile(filepath.Join("workloads", "entrypoints", file))
 		if err != nil {
 			t.Fatal(err)

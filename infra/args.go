@@ -41,8 +41,10 @@ type Args struct {
 type Tenant struct {
 	// Name is the tenant's; logical names carry it, so that adding or removing another tenant touches nothing of this one.
 	Name string
-	// Namespace is where its workloads run. No two tenants share one.
+	// Namespace is where its workloads run. No two tenants share one, as queues makes sure.
 	Namespace string
+	// Key is where config names the namespace, for messages.
+	Key string
 }
 
 // Versions are what this component installs unless config says otherwise, and what config may say.

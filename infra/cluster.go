@@ -16,6 +16,8 @@ const (
 	podCIDR      = "10.244.0.0/16"
 	serviceCIDR  = "10.0.0.0/16"
 	dnsServiceIP = "10.0.0.10"
+	// maxClusterNodes is how many /24 ranges podCIDR has: AKS gives one to each node.
+	maxClusterNodes = 256
 )
 
 func (c *Infra) newCluster(ctx *pulumi.Context) error {

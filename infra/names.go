@@ -42,7 +42,7 @@ var (
 		hint: "at least three lower-case letters and digits", simple: true,
 	}
 	ruleContainer = nameRule{
-		kind: "blob container", max: 63, pattern: regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){2,}$`),
+		kind: "blob container", max: 63, pattern: regexp.MustCompile(`^([a-z0-9]-[a-z0-9]|[a-z0-9](-?[a-z0-9]){2,})$`),
 		hint: "at least three lower-case letters, digits and single hyphens",
 	}
 	ruleIdentity = nameRule{

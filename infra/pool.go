@@ -79,7 +79,20 @@ func (a Args) validatePools(path string) error {
 		}
 		errs = append(errs, a.checkSize(at+".vmSize", a.Pools[name].VMSize), a.Pools[name].validate(at))
 	}
-	return errors.Join(append(errs, a.validateCPUPool(path+"."+CPUPool))...)
+	return errors.Join(append(errs, a.validateCPUPool(path+"."+CPUPool), a.validateNodes(path))...)
+}
+
+// validateNodes refuses more nodes than there are addresses for: those of all pools at their largest, and the one that an upgrade adds.
+func (a Args) validateNodes(path string) error {
+	nodes := a.Cluster.System.Count + 1
+	for _, p := range a.Pools {
+		nodes += p.Max
+	}
+	if nodes > maxClusterNodes {
+		return fmt.Errorf("%s: the largest sizes of all pools, with the system pool and one node for upgrades, are %d nodes; "+
+			"the cluster's address range %s holds %d: lower a max", path, nodes, podCIDR, maxClusterNodes)
+	}
+	return nil
 }
 
 // validateCPUPool keeps the pool open to heads and submitters: they are queued, and tolerate no taint.

@@ -15,9 +15,6 @@ import (
 	k8smetav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// soleTenant is the tenant of a stack that declares no teams.
-const soleTenant = "ray"
-
 // newTenants makes what each tenant's pods need before they can run: a namespace, an identity and the service account that is it, the
 // platform's addresses, and mounts.
 func (c *Infra) newTenants(ctx *pulumi.Context) error {
@@ -97,32 +94,18 @@ func (t Tenant) metadata(name string) *metav1.ObjectMetaArgs {
 	}
 }
 
-// key is where config names the tenant's namespace.
-func (t Tenant) key() string {
-	if t.Name == soleTenant {
-		return "queues.namespace"
-	}
-	return "queues.teams." + t.Name + ".namespace"
-}
-
 // validateTenants checks what Azure, the cluster and the other tenants make of the names; queues checks the names themselves.
 func (a Args) validateTenants() error {
 	var errs []error
 	if len(a.Tenants) == 0 {
 		errs = append(errs, errors.New("queues.teams: must leave one tenant at least"))
 	}
-	tenants := a.tenants()
-	for i, t := range tenants {
+	for _, t := range a.tenants() {
 		errs = append(errs,
 			ruleIdentity.check("queues.teams."+t.Name, a.identityName(t)),
-			checkNotTaken(t.key(), t.Namespace),
+			checkNotTaken(t.Key, t.Namespace),
 			validateSubjects("queues.teams."+t.Name, a.subjects(t)),
 		)
-		twin := slices.IndexFunc(tenants[:i], func(o Tenant) bool { return o.Namespace == t.Namespace })
-		if twin >= 0 {
-			errs = append(errs, fmt.Errorf("%s: %q is also that of %s (%s); identities, mounts and quotas are kept apart by namespace: give each its own",
-				t.key(), t.Namespace, tenants[twin].Name, tenants[twin].key()))
-		}
 	}
 	return errors.Join(errs...)
 }

@@ -64,6 +64,7 @@ func TestPoolsAreAsAKSAllows(t *testing.T) {
 	refused(t, map[string]func(*Args){
 		"infra.pools.cpu: must exist":                                         func(a *Args) { a.Pools = Pools{} },
 		"infra.pools.cpu.max: must be between max(1, min) and 1000, got 1001": cpu(Pool{VMSize: size, Max: 1001}),
+		"infra.pools: the largest sizes of all pools, with the system pool":   cpu(Pool{VMSize: size, Max: 256}),
 		"infra.pools.cpu.vmSize: must be a size without GPUs":                 cpu(Pool{VMSize: "Standard_NC24ads_A100_v4", Max: 1}),
 		"infra.pools.cpu.serving: must be false":                              cpu(Pool{VMSize: size, Max: 1, Serving: true}),
 		"infra.pools.cpu.min: must not be negative":                           cpu(Pool{VMSize: size, Min: -1, Max: 1}),
@@ -92,14 +93,13 @@ func TestTenantsKeepApart(t *testing.T) {
 	tenants := func(ts ...Tenant) func(*Args) { return func(a *Args) { a.Tenants = ts } }
 	refused(t, map[string]func(*Args){
 		"queues.teams: must leave one tenant":                               tenants(),
-		`queues.namespace: "default" belongs to Kubernetes`:                 tenants(Tenant{"ray", "default"}),
-		`queues.namespace: "kube-system" belongs to Kubernetes`:             tenants(Tenant{"ray", "kube-system"}),
-		`queues.teams.a.namespace: "kube-node-lease" belongs to Kub`:        tenants(Tenant{"a", "kube-node-lease"}),
-		`queues.teams.a.namespace: "kueue-system" belongs to Kueue`:         tenants(Tenant{"a", "kueue-system"}),
-		`queues.teams.a.namespace: "kuberay-system" belongs to KubeRay`:     tenants(Tenant{"a", "kuberay-system"}),
-		`queues.teams.a.namespace: "gpu-monitoring" belongs to the GPU`:     tenants(Tenant{"a", "gpu-monitoring"}),
-		`queues.teams.b.namespace: "x" is also that of a (queues.teams.a`:   tenants(Tenant{"b", "x"}, Tenant{"a", "x"}),
-		`queues.teams.a.b: "id-ray-test-a.b" is no name for a managed iden`: tenants(Tenant{"a.b", "x"}),
+		`queues.namespace: "default" belongs to Kubernetes`:                 tenants(Tenant{"ray", "default", "queues.namespace"}),
+		`queues.namespace: "kube-system" belongs to Kubernetes`:             tenants(Tenant{"ray", "kube-system", "queues.namespace"}),
+		`queues.teams.a.namespace: "kube-node-lease" belongs to Kub`:        tenants(Tenant{"a", "kube-node-lease", "queues.teams.a.namespace"}),
+		`queues.teams.a.namespace: "kueue-system" belongs to Kueue`:         tenants(Tenant{"a", "kueue-system", "queues.teams.a.namespace"}),
+		`queues.teams.a.namespace: "kuberay-system" belongs to KubeRay`:     tenants(Tenant{"a", "kuberay-system", "queues.teams.a.namespace"}),
+		`queues.teams.a.namespace: "gpu-monitoring" belongs to the GPU`:     tenants(Tenant{"a", "gpu-monitoring", "queues.teams.a.namespace"}),
+		`queues.teams.a.b: "id-ray-test-a.b" is no name for a managed iden`: tenants(Tenant{"a.b", "x", "queues.teams.a.b.namespace"}),
 		"infra.serviceAccount: \"x-" + strings.Repeat("a", 120):             func(a *Args) { a.ServiceAccount, a.Tenants[0].Namespace = strings.Repeat("a", 120), "x" },
 	})
 }

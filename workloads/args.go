@@ -11,7 +11,7 @@ type Args struct {
 	// Declared are the workloads by name: key ray-on-aks:workloads.
 	Declared Declared `json:"-"`
 
-	// Tenants are the teams that a workload may name, the default one first.
+	// Tenants are the teams that a workload may name.
 	Tenants []Tenant `json:"-"`
 	// Pools are all node pools, those outside the queues too.
 	Pools []Pool `json:"-"`
@@ -89,7 +89,8 @@ func (a Args) resolved(w Workload) Workload {
 	if w.Image == "" {
 		w.Image = a.Versions.Image
 	}
-	if w.Team == "" && len(a.Tenants) > 0 {
+	// With several, the first by name would be another when a team is added, and the run would move.
+	if w.Team == "" && len(a.Tenants) == 1 {
 		w.Team = a.Tenants[0].Name
 	}
 	switch {

@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"embed"
-	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -21,9 +20,6 @@ const (
 	sharedPackage = "raylib"
 )
 
-// importsShared finds the programs that import the shared package.
-var importsShared = regexp.MustCompile(`(?m)^\s*(from|import)\s+` + sharedPackage + `\b`)
-
 // definesApp finds the programs that a RayService can serve: those with an app, or with a function that makes it when it is asked for.
 var definesApp = regexp.MustCompile(`(?m)^(app\s*[:=]|def (app|__getattr__)\()`)
 
@@ -40,8 +36,8 @@ func pythonFiles(folder string) []string {
 	return files
 }
 
-// scriptsOf returns the files that w needs, by path: its program and, where that imports it, the shared package. Each run has its own
-// copy: were they shared, a change to one program would take away the file that a running job of another still starts its retries from.
+// scriptsOf returns the files that w needs, by path: its program and what that imports of the shared package. Each run has its own copy:
+// were they shared, a change to one program would take away the file that a running job of another still starts its retries from.
 func scriptsOf(w Workload) (map[string]string, error) {
 	if w.Script == "" {
 		return nil, nil
@@ -51,17 +47,7 @@ func scriptsOf(w Workload) (map[string]string, error) {
 		return nil, unknownName("program", w.Script, Scripts())
 	}
 	files := map[string]string{w.Script: string(data)}
-	if !importsShared.Match(data) {
-		return files, nil
-	}
-	for _, file := range pythonFiles(sharedPackage) {
-		data, err := entrypoints.ReadFile(path.Join("entrypoints", file))
-		if err != nil {
-			return nil, fmt.Errorf("reading the shared package: %w", err)
-		}
-		files[file] = string(data)
-	}
-	return files, nil
+	return files, addShared(files, data)
 }
 
 // scriptKey is the key of a file in its ConfigMap, where a slash is not allowed. The volume puts the slash back.

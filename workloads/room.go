@@ -50,7 +50,7 @@ func workerPods(w Workload) []sku.Resources {
 }
 
 // packs reports whether the pool's nodes, at its maximum size, can hold the pods at the same time. It puts the largest first, each onto
-// the first node with room, which is no worse than what the scheduler does.
+// the first node with room. The scheduler may spread them and leave room on no node; Kueue then takes the run back and tries again.
 func packs(pods []sku.Resources, pool Pool) bool {
 	ordered := slices.SortedFunc(slices.Values(pods), func(x, y sku.Resources) int {
 		return -cmp.Or(cmp.Compare(x.GPUs, y.GPUs), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(x.MilliCPU, y.MilliCPU))

@@ -69,20 +69,21 @@ func (a Args) run(name string, w Workload) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	run, err := newRun(name, w, scripts)
 	tenant, _ := a.tenant(w.Team)
+	run, err := newRun(name, w, tenant.Queue.Name, scripts)
 	run.Tenant, run.Namespace = tenant.Name, tenant.Namespace
 	return run, err
 }
 
-// newRun derives a run's identity from its intent: the config and the bytes of its scripts. It never looks at the rendered object, or an
+// newRun derives a run's identity from its intent: the config, the name of the queue, which Kueue lets no run change once it was
+// admitted, and the bytes of its scripts. It never looks at the rendered object, or an
 // upgrade of this program would run every job again.
-func newRun(name string, w Workload, scripts map[string]string) (Run, error) {
-	identity, err := intentHash(w, scripts, notIdentity)
+func newRun(name string, w Workload, queue string, scripts map[string]string) (Run, error) {
+	identity, err := intentHash(w, queue, scripts, notIdentity)
 	if err != nil {
 		return Run{}, err
 	}
-	result, err := intentHash(w, scripts, slices.Concat(notIdentity, notResult))
+	result, err := intentHash(w, "", scripts, slices.Concat(notIdentity, notResult))
 	if err != nil {
 		return Run{}, err
 	}
@@ -98,7 +99,7 @@ func newRun(name string, w Workload, scripts map[string]string) (Run, error) {
 
 // intentHash hashes the fields of w by their config keys. Fields without a value are left out, so that a field which a later release adds
 // does not change the hash of workloads that do not use it.
-func intentHash(w Workload, scripts map[string]string, without []string) (string, error) {
+func intentHash(w Workload, queue string, scripts map[string]string, without []string) (string, error) {
 	data, err := json.Marshal(w)
 	if err != nil {
 		return "", err
@@ -114,6 +115,9 @@ func intentHash(w Workload, scripts map[string]string, without []string) (string
 	// The order of the mounts means nothing.
 	if len(w.Storage) > 0 && fields["storage"] != nil {
 		fields["storage"] = slices.Sorted(slices.Values(w.Storage))
+	}
+	if queue != "" {
+		fields["queue"] = queue
 	}
 	if len(scripts) > 0 {
 		fields["scriptBytes"] = contentHash(scripts)

@@ -74,7 +74,7 @@ func on(list []string, key string) bool {
 // TestEveryFieldIsPartOfTheIdentity fails for a new field that decides neither name nor run id and is on neither list.
 func TestEveryFieldIsPartOfTheIdentity(t *testing.T) {
 	scripts := map[string]string{"smoke.py": "print()"}
-	before, err := newRun("smoke", smoke(), scripts)
+	before, err := newRun("smoke", smoke(), "jobs", scripts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestEveryFieldIsPartOfTheIdentity(t *testing.T) {
 		if key == "kind" {
 			w.Kind = "Other" // a service has no hash in its name
 		}
-		after, err := newRun("smoke", w, scripts)
+		after, err := newRun("smoke", w, "jobs", scripts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestListsNameFieldsThatExist(t *testing.T) {
 
 func TestScriptBytesArePartOfTheIdentity(t *testing.T) {
 	with := func(shared string) Run {
-		run, err := newRun("smoke", smoke(), map[string]string{"smoke.py": "a", "raylib/run.py": shared})
+		run, err := newRun("smoke", smoke(), "jobs", map[string]string{"smoke.py": "a", "raylib/run.py": shared})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestScriptBytesArePartOfTheIdentity(t *testing.T) {
 
 func TestTheOrderOfMountsIsNoOther(t *testing.T) {
 	of := func(storage ...string) string {
-		run, err := newRun("smoke", job(func(w *Workload) { w.Storage = storage })["smoke"], nil)
+		run, err := newRun("smoke", job(func(w *Workload) { w.Storage = storage })["smoke"], "jobs", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestIdentityIsStable(t *testing.T) {
 		Kind: KindRayJob, Team: "t", Priority: "p", Image: "i:1", Workers: 2, Entrypoint: "true",
 		Worker: WorkerSize{Size: size("1000m", "4Gi")}, Head: size("1", "4096Mi"), Env: map[string]string{"B": "2", "A": ""},
 	}
-	run, err := newRun("job", w, nil)
+	run, err := newRun("job", w, "jobs", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,6 +199,6 @@ func TestIdentityIsStable(t *testing.T) {
 }
 
 const (
-	pinnedName   = "18cbabe9"
+	pinnedName   = "3b1d5867"
 	pinnedResult = "bb33e7b1"
 )

@@ -40,10 +40,12 @@ func TestFieldsAreBounded(t *testing.T) {
 		"workloads.smoke.head.memory: must be between 1Mi and 64Ti, got 4":                     job(head("1", "4")),
 		"workloads.smoke.head.memory: must be between 1Mi and 64Ti, got 65Ti":                  job(head("1", "65Ti")),
 		"workloads.smoke.worker.memory: must be between 1Mi and 64Ti, got 9223372036854775807": job(worker("1", "9223372036854775807")),
-		"workloads.smoke.activeDeadline: must be at least 1s":                                  job(func(w *Workload) { w.ActiveDeadline.Duration = 0 }),
-		"workloads.smoke.preRunningDeadline: must be at least 1s":                              job(func(w *Workload) { w.PreRunningDeadline.Duration = 0 }),
+		"workloads.smoke.activeDeadline: must be between 1s and":                               job(func(w *Workload) { w.ActiveDeadline.Duration = 0 }),
+		"workloads.smoke.preRunningDeadline: must be between 1s and":                           job(func(w *Workload) { w.PreRunningDeadline.Duration = 0 }),
 		"workloads.smoke.env.A-B=: is no name for a variable":                                  job(env("A-B=")),
 		"workloads.smoke.env.RUN_ID: names that begin with RUN_":                               job(env("RUN_ID")),
+		"workloads.smoke.env.RAY_AUTH_MODE: belongs to KubeRay":                                job(env("RAY_AUTH_MODE")),
+		"workloads.smoke.env.RAY_ADDRESS: belongs to KubeRay":                                  job(env("RAY_ADDRESS")),
 		"workloads.online-serving.env.SERVE_TOKEN: is set by the program":                      service(env("SERVE_TOKEN")),
 	})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxWorkers is the most nodes that AKS allows in one pool.
+	// maxWorkers is as many as the nodes that AKS allows in one pool: a Ray cluster of more was never tried.
 	maxWorkers = 1000
 	// maxRetries keeps a run that always fails from holding its quota for good: every retry is a new Ray cluster.
 	maxRetries = 100
@@ -34,7 +34,12 @@ const (
 	reservedEnv = "RUN_"
 	// serveToken is the variable with a service's token. Others that begin with SERVE_ are the serving programs' own knobs.
 	serveToken = "SERVE_TOKEN"
+	// authEnv begins the names of the variables with which KubeRay gives a cluster its token.
+	authEnv = "RAY_AUTH_"
 )
+
+// clusterEnv are the other variables that KubeRay sets only where they are absent.
+var clusterEnv = []string{"RAY_ADDRESS", "RAY_CLUSTER_NAME", "FQ_RAY_IP", "RAY_IP", "RAY_PORT"}
 
 // outputPattern is a container and a prefix that is the same as a path in a mount and as the name of a blob.
 var outputPattern = regexp.MustCompile(`^[a-z0-9-]+(/[A-Za-z0-9][A-Za-z0-9._-]*)+$`)
@@ -59,6 +64,9 @@ func (w Workload) validateFields(path string) error {
 		if strings.HasPrefix(name, reservedEnv) {
 			add(".env.%s: names that begin with %s are set by the program; choose another", name, reservedEnv)
 		}
+		if slices.Contains(clusterEnv, name) || strings.HasPrefix(name, authEnv) {
+			add(".env.%s: belongs to KubeRay, which would leave yours in place and lose the cluster's address or its token; leave it out", name)
+		}
 		if name == serveToken {
 			add(".env.%s: is set by the program, from a Secret; leave it out", name)
 		}
@@ -68,7 +76,7 @@ func (w Workload) validateFields(path string) error {
 
 func checkSeconds(path string, d time.Duration) error {
 	if d < time.Second || d.Seconds() > math.MaxInt32 {
-		return fmt.Errorf("%s: must be at least 1s, got %s", path, d)
+		return fmt.Errorf("%s: must be between 1s and %d seconds, got %s", path, math.MaxInt32, d)
 	}
 	return nil
 }
@@ -77,7 +85,7 @@ func checkSeconds(path string, d time.Duration) error {
 func (w Workload) validateSizes(path string) error {
 	var errs []error
 	if w.Workers < 1 || w.Workers > maxWorkers {
-		errs = append(errs, fmt.Errorf("%s.workers: must be between 1 and %d, got %d: no task is placed on the head, and no pool has more nodes",
+		errs = append(errs, fmt.Errorf("%s.workers: must be between 1 and %d, got %d: no task is placed on the head, and more was never tried",
 			path, maxWorkers, w.Workers))
 	}
 	if w.Worker.GPUs < 0 || w.Worker.GPUs > maxGPUs {

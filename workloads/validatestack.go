@@ -11,7 +11,10 @@ import (
 func (a Args) validateOnStack(path string, w Workload, sizes bool) error {
 	var errs []error
 	tenant, ok := a.tenant(w.Team)
-	if !ok {
+	switch {
+	case w.Team == "":
+		errs = append(errs, fmt.Errorf("%s.team: must be set, since there are several teams: %s", path, listed(a.teams())))
+	case !ok:
 		errs = append(errs, fmt.Errorf("%s.team: %w", path, unknownName("team", w.Team, a.teams())))
 	}
 	if w.Kind == KindRayJob && !slices.Contains(a.Priorities, w.Priority) {

@@ -22,7 +22,7 @@ type Workload struct {
 	Enabled bool `json:"enabled"`
 	// Kind is RayJob, which is the default, or RayService.
 	Kind Kind `json:"kind"`
-	// Team is whose namespace, identity and queue it uses. Default: the first of queues.teams by name.
+	// Team is whose namespace, identity and queue it uses, one of queues.teams. It must be set where there are several.
 	Team string `json:"team"`
 	// Priority is one of queues.priorities; a run of a higher one is admitted before, and may take the place of, one of a lower. RayJob
 	// only. Default: normal.
@@ -62,7 +62,8 @@ type Workload struct {
 	PreRunningDeadline metav1.Duration `json:"preRunningDeadline"`
 	// Generation is raised to run the same thing once more. RayJob only.
 	Generation int `json:"generation"`
-	// Keep leaves the run and its scripts in the cluster when a newer run takes its place. RayJob only.
+	// Keep leaves the run and its scripts in the cluster when a newer run takes its place. It has to be there by an `up` before the one
+	// that makes the newer run. RayJob only.
 	Keep bool `json:"keep"`
 }
 

@@ -1,6 +1,9 @@
 package workloads
 
 import (
+	"encoding/json"
+	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +26,15 @@ func node(size string) sku.Resources {
 }
 
 // stack returns the arguments of a stack with four 8-core nodes, one of 8 GPUs, and one of 1 GPU for services, that runs the given
-// workloads. Of its two teams, b may have no GPU.
+// workloads, those of no team as team a's. Of its two teams, b may have no GPU.
 func stack(declared Declared) Args {
+	declared = maps.Clone(declared)
+	for name, w := range declared {
+		if w.Team == "" {
+			w.Team = "a"
+			declared[name] = w
+		}
+	}
 	cpu := Flavor{Name: "cpu", Node: node("Standard_D8ds_v6"), Limit: node("Standard_D8ds_v6").Times(4)}
 	gpu := Flavor{Name: "gpu", Node: node("Standard_ND96amsr_A100_v4"), Limit: node("Standard_ND96amsr_A100_v4"), Tainted: true}
 	return Args{
@@ -173,17 +183,55 @@ func TestScriptsAreMountedWhereTheyWere(t *testing.T) {
 	}
 }
 
-// TestProgramsTakeOnlyWhatTheyImport: what a run does not import must not make another run of it.
+// importedByPython prints the files of the shared package that each program imports, directly or not, by Python's own parser.
+const importedByPython = `
+import ast, json, pathlib
+
+def modules(source):
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module == "raylib":
+            yield from ("__init__", *(a.name for a in node.names))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("raylib."):
+            yield from ("__init__", node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            for a in node.names:
+                if a.name.startswith("raylib."):
+                    yield from ("__init__", a.name.split(".")[1])
+
+def closure(path, found):
+    for m in modules(path.read_text()):
+        if m not in found:
+            found.add(m)
+            closure(pathlib.Path("raylib", m + ".py"), found)
+    return found
+
+print(json.dumps({p.name: sorted(f"raylib/{m}.py" for m in closure(p, set())) for p in pathlib.Path(".").glob("*.py")}))
+`
+
+// TestProgramsTakeOnlyWhatTheyImport: what a run does not import must not make another run of it, and what it imports must be there.
 func TestProgramsTakeOnlyWhatTheyImport(t *testing.T) {
+	python := exec.Command("python3", "-c", importedByPython)
+	python.Dir = "entrypoints"
+	out, err := python.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string][]string
+	if err := json.Unmarshal(out, &want); err != nil {
+		t.Fatal(err)
+	}
 	for _, script := range Scripts() {
 		files, err := scriptsOf(Workload{Script: script})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, shared := files["raylib/__init__.py"]
-		if imports := strings.Contains(files[script], "\nfrom raylib"); shared != imports {
-			t.Errorf("%s: has the shared package: %t, imports it: %t", script, shared, imports)
+		delete(files, script)
+		if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want[script]) {
+			t.Errorf("%s takes %v and imports %v", script, got, want[script])
 		}
+	}
+	if training := "raylib/trainer.py"; slices.Contains(want["smoke.py"], training) || !slices.Contains(want["llm_finetune.py"], training) {
+		t.Errorf("smoke.py imports %v, llm_finetune.py %v", want["smoke.py"], want["llm_finetune.py"])
 	}
 }
 

@@ -29,8 +29,9 @@ const (
 	MountOverheadMiB = 128
 	// mountsPerPod is how many containers a pod mounts: one that it reads and one that it writes to.
 	mountsPerPod = 2
-	// vcpuPerPod is how many vCPUs of a CPU node go to one pod that mounts; on a GPU node there is one such pod a GPU.
-	vcpuPerPod = 4
+	// vcpuPerPod is how many vCPUs of a CPU node go to one pod that mounts, as many as the heads of the catalog have; on a GPU node
+	// there is one such pod a GPU.
+	vcpuPerPod = 2
 )
 
 // Mounts returns for how many BlobFuse mounts a node of this size keeps memory.

@@ -15,8 +15,8 @@ func TestAllocatableFollowsAKS(t *testing.T) {
 	if got, want := s.Node(), (Resources{MilliCPU: 7820, MemoryMiB: 30634}); got != want {
 		t.Errorf("Node() = %+v, want %+v", got, want)
 	}
-	// Two pods of 4 vCPUs with two mounts each, 640 MiB a mount.
-	if got, want := s.Allocatable(), (Resources{MilliCPU: 7320, MemoryMiB: 27050}); got != want {
+	// Four pods of 2 vCPUs with two mounts each, 640 MiB a mount.
+	if got, want := s.Allocatable(), (Resources{MilliCPU: 7320, MemoryMiB: 24490}); got != want {
 		t.Errorf("Allocatable() = %+v, want %+v", got, want)
 	}
 }
@@ -49,7 +49,7 @@ func TestEverySizeIsWhole(t *testing.T) {
 
 func TestMountsFollowThePodsThatHaveThem(t *testing.T) {
 	for name, want := range map[string]int64{
-		"Standard_D4ds_v6": 2, "Standard_D32ds_v6": 16, "Standard_NC24ads_A100_v4": 2, "Standard_NC48ads_A100_v4": 4, "Standard_ND96asr_v4": 16,
+		"Standard_D4ds_v6": 4, "Standard_D32ds_v6": 32, "Standard_NC24ads_A100_v4": 2, "Standard_NC48ads_A100_v4": 4, "Standard_ND96asr_v4": 16,
 	} {
 		s, err := Lookup(name)
 		if err != nil {
@@ -63,7 +63,7 @@ func TestMountsFollowThePodsThatHaveThem(t *testing.T) {
 			t.Errorf("%s keeps %d MiB for %d mounts", name, kept, want)
 		}
 	}
-	if got := (SKU{VCPU: 2}).Mounts(); got != 2 {
+	if got := (SKU{VCPU: 1}).Mounts(); got != 2 {
 		t.Errorf("a node with fewer cores than a pod has %d mounts, want those of one pod", got)
 	}
 }

@@ -138,7 +138,7 @@ func (p Pool) Node(index int) (*corev1.Node, error) {
 			Annotations: map[string]string{simulated: "fake"},
 			Labels: map[string]string{
 				aks.LabelPool: p.Name, "agentpool": p.Name,
-				"kubernetes.azure.com/mode":    strings.ToLower(p.Mode),
+				aks.LabelMode:                  strings.ToLower(p.Mode),
 				corev1.LabelHostname:           name,
 				corev1.LabelOSStable:           "linux",
 				corev1.LabelArchStable:         "amd64",
@@ -155,7 +155,7 @@ func (p Pool) Node(index int) (*corev1.Node, error) {
 		node.Labels[key] = value
 	}
 	if size.GPUs > 0 {
-		node.Labels["accelerator"] = "nvidia"
+		node.Labels[aks.LabelAccelerator] = aks.AcceleratorNVIDIA
 	}
 	for _, t := range p.Taints {
 		taint, err := parseTaint(t)

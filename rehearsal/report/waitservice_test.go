@@ -50,8 +50,9 @@ func TestAServiceIsWaitedForUntilItIsReady(t *testing.T) {
 
 func TestAServiceThatNeverBecomesReadyIsNotWaitedFor(t *testing.T) {
 	for reason, words := range map[rayv1.RayServiceConditionReason]string{
-		rayv1.RayServiceValidationFailed:    "KubeRay refuses RayService team/serving (ValidationFailed: words); change workloads.online",
-		rayv1.RayServiceInitializingTimeout: "KubeRay has given up on RayService team/serving (InitializingTimeout: words)",
+		rayv1.RayServiceValidationFailed: "KubeRay refuses RayService team/serving (ValidationFailed: words); change workloads.online",
+		rayv1.RayServiceInitializingTimeout: "KubeRay has given up on RayService team/serving (InitializingTimeout: words); see " +
+			"kubectl -n team describe rayservice serving; to begin anew, delete it and run pulumi up --refresh",
 	} {
 		if _, err := waitForService(t.Context(), service(metav1.ConditionFalse, reason)); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", reason, err)

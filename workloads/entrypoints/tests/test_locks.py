@@ -7,7 +7,8 @@ import pytest
 
 ENTRYPOINTS = pathlib.Path(__file__).resolve().parents[1]
 IMAGES = ENTRYPOINTS.parent / "images"
-TESTED = ENTRYPOINTS / "requirements-test.txt"
+TESTED = ENTRYPOINTS / "requirements-models.txt"
+LOCKS = sorted([*ENTRYPOINTS.glob("requirements-*.txt"), *IMAGES.glob("*/requirements.txt")])
 
 
 def locked(path):
@@ -23,14 +24,14 @@ def test_an_image_has_what_the_tests_ran_with():
         assert {p: v for p, v in image.items() if tested.get(p, v) != v} == {}
 
 
-@pytest.mark.parametrize("lock", [TESTED, *sorted(IMAGES.glob("*/requirements.txt"))])
+@pytest.mark.parametrize("lock", LOCKS)
 def test_every_lock_has_the_ray_of_the_platform(lock):
     pinned = (ENTRYPOINTS.parents[1] / "versions.go").read_text()
     (version,) = re.findall(r'\tRayVersion = "(\S+)"', pinned)
     assert locked(lock)["ray"] == version
 
 
-@pytest.mark.parametrize("lock", [TESTED, *sorted(IMAGES.glob("*/requirements.txt"))])
+@pytest.mark.parametrize("lock", LOCKS)
 def test_every_package_has_a_hash(lock):
     blocks = re.split(r"^(?=[a-z0-9-]+==)", lock.read_text(), flags=re.MULTILINE)[1:]
     assert [b.split()[0] for b in blocks if "--hash=sha256:" not in b] == []

@@ -21,8 +21,8 @@ type ClusterWaiter interface {
 }
 
 const (
-	readyLimit = 180 * time.Second
-	goneLimit  = 60 * time.Second
+	readyLimit = 300 * time.Second
+	goneLimit  = 120 * time.Second
 	waitPoll   = 100 * time.Millisecond
 )
 
@@ -69,7 +69,7 @@ func (w kubeconfigWaiter) wait(ctx context.Context, cluster string, present bool
 				doing = "stop"
 			}
 			return fmt.Errorf("the control plane of cluster %s did not %s within %v: "+
-				"the rehearsal's supervisor is not running; run `make rehearse`", cluster, doing, limit)
+				"the rehearsal's supervisor is not running (run `make rehearse`), or the machine is too busy", cluster, doing, limit)
 		case <-poll.C:
 		}
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+
 	"ray-on-aks/infra"
 	"ray-on-aks/workloads"
 
@@ -11,9 +13,7 @@ import (
 func outputs(cfg Config, where *infra.Infra, what *workloads.Workloads) pulumi.Map {
 	all := pulumi.Map{}
 	for _, part := range []pulumi.Map{platformOutputs(cfg, where), storageOutputs(cfg, where), queueOutputs(cfg), workloadOutputs(cfg, where, what)} {
-		for name, value := range part {
-			all[name] = value
-		}
+		maps.Copy(all, part)
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -108,7 +109,9 @@ func TestEveryStackPreviewsAndUpdates(t *testing.T) {
 func differences(a, b Config) []string {
 	x, y := keys(a), keys(b)
 	var found []string
-	for path := range merge(x, y) {
+	all := maps.Clone(x)
+	maps.Copy(all, y)
+	for path := range all {
 		if !reflect.DeepEqual(x[path], y[path]) {
 			found = append(found, fmt.Sprintf("%s: %v -> %v", path, x[path], y[path]))
 		}
@@ -129,9 +132,7 @@ func keys(c Config) map[string]any {
 		if err := json.Unmarshal(data, &decoded); err != nil {
 			panic(err)
 		}
-		for path, leaf := range flatten(part, decoded) {
-			all[path] = leaf
-		}
+		maps.Copy(all, flatten(part, decoded))
 	}
 	return all
 }
@@ -144,20 +145,7 @@ func flatten(path string, value any) map[string]any {
 	}
 	leaves := map[string]any{}
 	for key, child := range object {
-		for p, leaf := range flatten(path+"."+key, child) {
-			leaves[p] = leaf
-		}
+		maps.Copy(leaves, flatten(path+"."+key, child))
 	}
 	return leaves
-}
-
-func merge(x, y map[string]any) map[string]bool {
-	all := map[string]bool{}
-	for path := range x {
-		all[path] = true
-	}
-	for path := range y {
-		all[path] = true
-	}
-	return all
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"ray-on-aks/internal/strict"
 )
 
 // CPUPool is the pool that is always there: heads, submitters and CPU workloads run on it.
@@ -33,23 +35,7 @@ type Pools map[string]Pool
 
 // UnmarshalJSON decodes onto the pools that are there, so that a stack file says only what differs from the defaults.
 func (p *Pools) UnmarshalJSON(data []byte) error {
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return err
-	}
-	merged := maps.Clone(*p)
-	if merged == nil {
-		merged = Pools{}
-	}
-	for name, fields := range raw {
-		pool := merged[name]
-		if err := json.Unmarshal(fields, &pool); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		merged[name] = pool
-	}
-	*p = merged
-	return nil
+	return strict.Merge(p, data, func(pool Pool, _ bool, _ json.RawMessage) (Pool, error) { return pool, nil })
 }
 
 // Names lists the pools in a fixed order.

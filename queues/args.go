@@ -2,12 +2,12 @@ package queues
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/strict"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
@@ -83,26 +83,12 @@ type Teams map[string]Team
 
 // UnmarshalJSON decodes onto the teams that are there, and gives a new one its share.
 func (t *Teams) UnmarshalJSON(data []byte) error {
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return err
-	}
-	merged := maps.Clone(*t)
-	if merged == nil {
-		merged = Teams{}
-	}
-	for name, fields := range raw {
-		team, ok := merged[name]
-		if !ok {
+	return strict.Merge(t, data, func(team Team, known bool, _ json.RawMessage) (Team, error) {
+		if !known {
 			team.Share = 1
 		}
-		if err := json.Unmarshal(fields, &team); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		merged[name] = team
-	}
-	*t = merged
-	return nil
+		return team, nil
+	})
 }
 
 // Names lists the teams in a fixed order.

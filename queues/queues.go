@@ -49,11 +49,9 @@ func New(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOpt
 
 func (c *Queues) newPriorityClasses(ctx *pulumi.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(c.args.Priorities)) {
-		r, err := newPriorityClass(ctx, c.name+"-priority-"+name, priorityClass(name, c.args.Priorities[name]), c.options()...)
-		if err != nil {
-			return fmt.Errorf("creating WorkloadPriorityClass %s: %w", name, err)
+		if _, err := c.add(ctx, "priority-"+name, priorityClass(name, c.args.Priorities[name])); err != nil {
+			return err
 		}
-		c.Objects = append(c.Objects, r)
 	}
 	return nil
 }
@@ -96,17 +94,12 @@ func (c *Queues) newQueues(ctx *pulumi.Context) error {
 
 // add creates one object.
 func (c *Queues) add(ctx *pulumi.Context, role string, o crd.Object, opts ...pulumi.ResourceOption) (pulumi.Resource, error) {
-	r, err := crd.New(ctx, c.name+"-"+role, o, c.options(opts...)...)
+	r, err := crd.New(ctx, c.name+"-"+role, o, slices.Concat([]pulumi.ResourceOption{pulumi.Parent(c)}, c.args.InCluster, opts)...)
 	if err != nil {
 		return nil, fmt.Errorf("creating %s %s: %w", o.GVK.Kind, o.Meta.Name, err)
 	}
 	c.Objects = append(c.Objects, r)
 	return r, nil
-}
-
-// options are those that every object takes, and opts.
-func (c *Queues) options(opts ...pulumi.ResourceOption) []pulumi.ResourceOption {
-	return slices.Concat([]pulumi.ResourceOption{pulumi.Parent(c)}, c.args.InCluster, opts)
 }
 
 // kind returns a Kueue kind at the version that the server stores.

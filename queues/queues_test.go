@@ -117,7 +117,7 @@ func TestAPIServerTakesEverything(t *testing.T) {
 }
 
 func TestPriorityClassIsTaken(t *testing.T) {
-	fields := priorityFields(priorityClass("low", 100))
+	fields := priorityClass("low", 100).Fields
 	fields["apiVersion"], fields["kind"] = "kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"
 	fields["metadata"] = map[string]any{"name": "low"}
 	if err := crdtest.Check(fields); err != nil {

@@ -2,9 +2,10 @@ package workloads
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
+
+	"ray-on-aks/internal/strict"
 )
 
 // Declared are workloads by name. It is the stack's `workloads` object; names of the catalog stand for its entries.
@@ -13,34 +14,18 @@ type Declared map[string]Workload
 // UnmarshalJSON decodes onto the catalog's entry of the same name, or onto the kind's defaults, so that a stack file says only what
 // differs: objects are merged key by key, lists are replaced.
 func (d *Declared) UnmarshalJSON(data []byte) error {
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return err
-	}
-	merged := maps.Clone(*d)
-	if merged == nil {
-		merged = Declared{}
-	}
-	for name, fields := range raw {
-		w, ok := merged[name]
-		if !ok {
-			var is struct {
-				Kind Kind `json:"kind"`
-			}
-			if err := json.Unmarshal(fields, &is); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			w = defaults(is.Kind)
+	return strict.Merge(d, data, func(w Workload, known bool, value json.RawMessage) (Workload, error) {
+		if known {
+			// The catalog's own map and list must not be written to.
+			w.Env, w.Storage = maps.Clone(w.Env), slices.Clone(w.Storage)
+			return w, nil
 		}
-		// The catalog's own map and list must not be written to.
-		w.Env, w.Storage = maps.Clone(w.Env), slices.Clone(w.Storage)
-		if err := json.Unmarshal(fields, &w); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		var is struct {
+			Kind Kind `json:"kind"`
 		}
-		merged[name] = w
-	}
-	*d = merged
-	return nil
+		err := json.Unmarshal(value, &is)
+		return defaults(is.Kind), err
+	})
 }
 
 // Names lists the workloads in a fixed order.

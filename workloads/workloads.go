@@ -80,6 +80,11 @@ func (a Args) Render(name string) (crd.Object, error) {
 	if err != nil {
 		return crd.Object{}, fmt.Errorf("workloads.%s: %w", name, err)
 	}
+	return a.object(run, w)
+}
+
+// object builds what a run is in the cluster.
+func (a Args) object(run Run, w Workload) (crd.Object, error) {
 	if w.Kind == KindRayService {
 		return a.rayService(run, w)
 	}
@@ -108,7 +113,7 @@ func (c *Workloads) newRun(ctx *pulumi.Context, run Run) error {
 		}
 		before = append(before, token)
 	}
-	object, err := c.args.Render(run.Workload)
+	object, err := c.args.object(run, w)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ package crd
 import (
 	"fmt"
 
-	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/apiextensions"
 	pulumimeta "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/meta/v1"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -22,19 +21,25 @@ type Object struct {
 	Meta metav1.ObjectMeta
 	// Spec is a pointer to the typed spec. The whole object is not taken, since its zero status would be sent as well.
 	Spec any
+	// Fields are those of a kind that has no spec but fields of its own beside the metadata; Spec is nil then.
+	Fields map[string]any
 }
 
 // New registers o under the logical name.
 func New(ctx *pulumi.Context, name string, o Object, opts ...pulumi.ResourceOption) (*apiextensions.CustomResource, error) {
-	spec, err := Fields(o.Spec)
-	if err != nil {
-		return nil, fmt.Errorf("converting the spec of %s %s: %w", o.GVK.Kind, o.Meta.Name, err)
+	fields := o.Fields
+	if o.Spec != nil {
+		spec, err := Fields(o.Spec)
+		if err != nil {
+			return nil, fmt.Errorf("converting the spec of %s %s: %w", o.GVK.Kind, o.Meta.Name, err)
+		}
+		fields = map[string]any{"spec": spec}
 	}
 	return apiextensions.NewCustomResource(ctx, name, &apiextensions.CustomResourceArgs{
 		ApiVersion:  pulumi.String(o.GVK.GroupVersion().String()),
 		Kind:        pulumi.String(o.GVK.Kind),
 		Metadata:    Metadata(o.Meta),
-		OtherFields: kubernetes.UntypedArgs{"spec": spec},
+		OtherFields: fields,
 	}, opts...)
 }
 

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"ray-on-aks/rehearsal/engine"
 	"ray-on-aks/rehearsal/layout"
 	"ray-on-aks/rehearsal/raydash"
@@ -167,9 +165,7 @@ func (e *env) kubeconfig() string {
 
 func (e *env) reader() *report.Reader {
 	e.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", e.kubeconfig())
-	must(e.T, err)
-	reader, err := report.NewReader(config)
+	reader, err := report.Open(e.kubeconfig())
 	must(e.T, err)
 	return reader
 }

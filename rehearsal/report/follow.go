@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/tools/clientcmd"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"ray-on-aks/internal/aks"
@@ -76,11 +75,7 @@ func (f *Follower) look(ctx context.Context) error {
 	if path == "" {
 		return nil
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return err
-	}
-	reader, err := NewReader(config)
+	reader, err := Open(path)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	kueueversioned "sigs.k8s.io/kueue/client-go/clientset/versioned"
 
@@ -41,6 +42,15 @@ type Reader struct {
 	Kubernetes kubernetes.Interface
 	Ray        rayversioned.Interface
 	Kueue      kueueversioned.Interface
+}
+
+// Open answers a reader of the cluster that the kubeconfig file leads to.
+func Open(kubeconfig string) (*Reader, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return NewReader(config)
 }
 
 // NewReader answers a reader of the cluster that config leads to.

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"ray-on-aks/rehearsal/engine"
 	"ray-on-aks/rehearsal/report"
 )
@@ -153,11 +151,7 @@ func (r *rehearsal) reader() (*report.Reader, error) {
 	if path == "" {
 		return nil, errNoCluster
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, err
-	}
-	return report.NewReader(config)
+	return report.Open(path)
 }
 
 func (r *rehearsal) status(ctx context.Context) error {

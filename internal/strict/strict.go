@@ -8,7 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"math"
+	"math/big"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,8 +22,10 @@ func Decode(path string, data []byte, target any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: is empty; must be an object, or be left out", path)
+	} else if err != nil {
+		return fmt.Errorf("%s: must be an object, got %.60q (%w)", path, data, err)
 	}
 	if errs := check(path, value, reflect.TypeOf(target).Elem()); len(errs) > 0 {
 		return errors.Join(errs...)
@@ -64,7 +69,8 @@ func checkStruct(path string, value any, t reflect.Type) []error {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		field, ok := fields[key]
 		if !ok {
-			errs = append(errs, unknown(path, key, fields))
+			known := slices.Sorted(maps.Keys(fields))
+			errs = append(errs, fmt.Errorf("%s.%s: unknown key%s", path, key, Hint(key, known)))
 			continue
 		}
 		errs = append(errs, check(path+"."+key, object[key], field.Type)...)
@@ -108,7 +114,7 @@ func checkLeaf(path string, value any, t reflect.Type) []error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		return wrongKind(path, word(t), value)
+		return wrongKind(path, word(t)+outOf(t, data), value)
 	case err != nil:
 		return []error{fmt.Errorf("%s: %s is no value for it: %w", path, data, err)}
 	}
@@ -125,6 +131,15 @@ func word(t reflect.Type) string {
 	default:
 		return "a text"
 	}
+}
+
+// outOf says what numbers t holds, for a whole number that is none of them.
+func outOf(t reflect.Type, number []byte) string {
+	if _, whole := new(big.Int).SetString(string(number), 10); !whole || t.Kind() < reflect.Int || t.Kind() > reflect.Int64 {
+		return ""
+	}
+	most := int64(math.MaxInt64) >> (64 - t.Bits())
+	return fmt.Sprintf(" between %d and %d", -most-1, most)
 }
 
 // Fields returns the fields of t by their JSON keys, those of embedded structs among them. Fields tagged "-" are left out.
@@ -145,45 +160,4 @@ func wrongKind(path, want string, got any) []error {
 		return []error{fmt.Errorf("%s: must be %s", path, want)}
 	}
 	return []error{fmt.Errorf("%s: must be %s, got %s", path, want, data)}
-}
-
-func unknown(path, key string, fields map[string]reflect.StructField) error {
-	known := slices.Sorted(maps.Keys(fields))
-	if near := Nearest(key, known); near != "" {
-		return fmt.Errorf("%s.%s: unknown key; did you mean %s?", path, key, near)
-	}
-	return fmt.Errorf("%s.%s: unknown key; known are %s", path, key, strings.Join(known, ", "))
-}
-
-// Nearest returns the word that differs from name by the fewest edits, if those are few enough to be a slip: up to three, in long names
-// up to a third of it.
-func Nearest(name string, words []string) string {
-	best, bestDistance := "", 1+max(1, min(3, len(name)/2), len(name)/3)
-	for _, w := range words {
-		if d := distance(strings.ToLower(name), strings.ToLower(w)); d < bestDistance {
-			best, bestDistance = w, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		previous := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := previous
-			if a[i] != b[j] {
-				cost++
-			}
-			previous = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

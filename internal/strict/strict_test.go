@@ -14,6 +14,54 @@ func TestNearestIsASlipAway(t *testing.T) {
 	}
 }
 
+func TestNearestPrefersTheSameWordGoingOn(t *testing.T) {
+	for _, words := range [][]string{{"cpu", "gpus", "memory"}, {"memory", "gpus", "cpu"}} {
+		if got := Nearest("gpu", words); got != "gpus" {
+			t.Errorf("of %v gpu is nearest to %q, want gpus", words, got)
+		}
+	}
+	for _, words := range [][]string{{"b2", "b1"}, {"b1", "b2"}} {
+		if got := Nearest("b3", words); got != "b1" {
+			t.Errorf("of %v the nearest is %q: it depends on the order", words, got)
+		}
+	}
+}
+
+func TestWhatIsNoValueIsToldWhatIsOne(t *testing.T) {
+	type target struct {
+		Small int32             `json:"small"`
+		Large int64             `json:"large"`
+		Map   map[string]string `json:"map"`
+	}
+	for data, want := range map[string]string{
+		``:                               "part: is empty; must be an object, or be left out",
+		" \n":                            "part: is empty; must be an object, or be left out",
+		`null`:                           "part: must be an object, got null",
+		`hello`:                          `part: must be an object, got "hello" (invalid character 'h' looking for beginning of value)`,
+		`{"small": 3000000000}`:          "part.small: must be a whole number between -2147483648 and 2147483647, got 3000000000",
+		`{"large": 9223372036854775808}`: "part.large: must be a whole number between -9223372036854775808 and 9223372036854775807, got 9223372036854775808",
+		`{"small": 1.5}`:                 "part.small: must be a whole number, got 1.5",
+		`{"small": "3000000000"}`:        `part.small: must be a whole number, got "3000000000"`,
+		`{"map": {"a": 3}}`:              "part.map.a: must be a text, got 3",
+	} {
+		if err := Decode("part", []byte(data), &target{}); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", data, err, want)
+		}
+	}
+}
+
+func TestHintsSayWhatThereIs(t *testing.T) {
+	for want, known := range map[string][]string{
+		`there is no team "visio"; did you mean vision?`:       {"language", "vision"},
+		`there is no team "visio"; known are language, speech`: {"language", "speech"},
+		`there is no team "visio"; there are none`:             nil,
+	} {
+		if got := Unknown("team", "visio", known).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestMergeLeavesTheMapThatItStartsFrom(t *testing.T) {
 	type entry struct {
 		Size  int    `json:"size"`

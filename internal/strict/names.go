@@ -1,0 +1,79 @@
+package strict
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Unknown is the error for a name of a kind of thing that does not exist. known should hold only what would be accepted in its place.
+func Unknown(kind, name string, known []string) error {
+	return fmt.Errorf("there is no %s %q%s", kind, name, Hint(name, known))
+}
+
+// Hint ends the message about a name that is none of known: with the one that was probably meant, or else with all of them.
+func Hint(name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	if len(known) == 0 {
+		return "; there are none"
+	}
+	return "; known are " + List(known)
+}
+
+// List writes names for a message.
+func List(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Nearest returns the word that differs from name by the fewest edits, if those are few enough to be a slip: up to three, in long names
+// up to a third of it. Of words that differ by as many, one that only goes on where name ends is meant rather than another, gpus rather
+// than cpu by gpu; beyond that the first by name is.
+func Nearest(name string, words []string) string {
+	lower := strings.ToLower(name)
+	most := max(1, min(3, len(name)/2), len(name)/3)
+	near := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return distance(lower, strings.ToLower(w)) > most })
+	if len(near) == 0 {
+		return ""
+	}
+	return slices.MinFunc(near, func(v, w string) int {
+		return cmp.Or(
+			cmp.Compare(distance(lower, strings.ToLower(v)), distance(lower, strings.ToLower(w))),
+			cmp.Compare(other(lower, v), other(lower, w)),
+			cmp.Compare(v, w))
+	})
+}
+
+// other is 1 for a word that does not begin with name.
+func other(name, word string) int {
+	if strings.HasPrefix(strings.ToLower(word), name) {
+		return 0
+	}
+	return 1
+}
+
+// distance is the Levenshtein distance.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		previous := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := previous
+			if a[i] != b[j] {
+				cost++
+			}
+			previous = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

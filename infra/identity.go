@@ -21,6 +21,9 @@ const (
 	// maxSubjects is how many federated credentials Azure allows an identity.
 	// https://learn.microsoft.com/azure/aks/workload-identity-overview#limitations
 	maxSubjects = 20
+	// maxCredentialName is what Azure allows the name of a federated credential.
+	// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+	maxCredentialName = 120
 )
 
 // assignmentNamespace makes our UUIDs differ from those that others derive from the same names. It is a random UUID and must
@@ -43,14 +46,15 @@ func (a Args) subjects(t Tenant) []subject {
 	return []subject{{namespace: t.Namespace, serviceAccount: a.ServiceAccount}}
 }
 
-// validateSubjects checks the credentials that an identity is to have.
+// validateSubjects checks the credentials that an identity is to have. Their parts are checked where they are declared.
 func validateSubjects(path string, subjects []subject) error {
 	if len(subjects) > maxSubjects {
 		return fmt.Errorf("%s: has %d service accounts, and Azure allows an identity %d", path, len(subjects), maxSubjects)
 	}
 	for _, s := range subjects {
-		if err := ruleCredential.check("infra.serviceAccount", s.credentialName()); err != nil {
-			return err
+		if n := len(s.credentialName()); n > maxCredentialName {
+			return fmt.Errorf("infra.serviceAccount: %q has %d characters, and namespace %s has %d: Azure allows a federated credential %d "+
+				"for both and a hyphen; shorten one", s.serviceAccount, len(s.serviceAccount), s.namespace, len(s.namespace), maxCredentialName)
 		}
 	}
 	return nil

@@ -1,8 +1,10 @@
 package infra
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -12,8 +14,8 @@ type nameRule struct {
 	max     int
 	pattern *regexp.Regexp
 	hint    string
-	// simple says that only lower-case letters and digits may appear, so that a suggestion can be made.
-	simple bool
+	// fix bends a name towards the rule, for a suggestion.
+	fix func(string) string
 }
 
 // Azure's naming rules, from
@@ -21,67 +23,56 @@ type nameRule struct {
 // https://learn.microsoft.com/azure/aks/create-node-pools#limitations. ARM checks them minutes into a deployment; we check at
 // preview.
 var (
-	ruleResourceGroup = nameRule{
-		kind: "resource group", max: 90, pattern: regexp.MustCompile(`^[-\w.()]*[-\w()]$`),
-		hint: "letters, digits, -, _, . and parentheses, not ending in a dot",
-	}
-	ruleManagedCluster = nameRule{
-		kind: "AKS cluster", max: 63, pattern: regexp.MustCompile(`^[A-Za-z0-9]([-\w]*[A-Za-z0-9])?$`),
-		hint: "letters, digits, - and _, beginning and ending with a letter or digit",
-	}
-	ruleDNSPrefix = nameRule{
-		kind: "DNS prefix", max: 54, pattern: regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$`),
-		hint: "letters, digits and -, beginning and ending with a letter or digit",
+	// ruleStack is that of DNS prefixes, the strictest for what carries the stack's name. A resource group's (90 characters) and a
+	// cluster's (63) leave room for what is put before it, a managed identity's (128) for the longest team's name after it as well.
+	ruleStack = nameRule{
+		kind: "cluster", max: 54, pattern: regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$`),
+		hint: "letters, digits and -, beginning and ending with a letter or digit", fix: hyphenated,
 	}
 	ruleAgentPool = nameRule{
 		kind: "node pool", max: 12, pattern: regexp.MustCompile(`^[a-z][a-z0-9]*$`),
-		hint: "lower-case letters and digits, beginning with a letter", simple: true,
+		hint: "lower-case letters and digits, beginning with a letter", fix: plain,
 	}
 	ruleAccountPrefix = nameRule{
 		kind: "storage account prefix", max: 24 - accountSuffixLength, pattern: regexp.MustCompile(`^[a-z0-9]{3,}$`),
-		hint: "at least three lower-case letters and digits", simple: true,
+		hint: "at least three lower-case letters and digits", fix: plain,
 	}
 	ruleContainer = nameRule{
 		kind: "blob container", max: 63, pattern: regexp.MustCompile(`^([a-z0-9]-[a-z0-9]|[a-z0-9](-?[a-z0-9]){2,})$`),
 		hint: "at least three lower-case letters, digits and single hyphens",
-	}
-	ruleIdentity = nameRule{
-		kind: "managed identity", max: 128, pattern: regexp.MustCompile(`^[A-Za-z0-9][-\w]{2,}$`),
-		hint: "letters, digits, - and _, beginning with a letter or digit",
-	}
-	ruleCredential = nameRule{
-		kind: "federated credential", max: 120, pattern: regexp.MustCompile(`^[A-Za-z0-9][-\w]{2,}$`),
-		hint: "letters, digits, - and _, beginning with a letter or digit",
+		fix:  func(name string) string { return hyphenated(strings.ToLower(name)) },
 	}
 )
 
-// check returns an error that names the config key, the rule and, where one can be made, a name that would do.
-func (r nameRule) check(path, name string) error {
+// check returns an error that names the config key, the rule and, where one can be made, a name that would do. Names that are taken
+// would not.
+func (r nameRule) check(path, name string, taken ...string) error {
 	if len(name) <= r.max && r.pattern.MatchString(name) {
 		return nil
 	}
 	msg := fmt.Sprintf("%s: %q is no name for a %s: at most %d characters of %s", path, name, r.kind, r.max, r.hint)
-	if s := r.suggest(name); s != "" {
+	s := r.fix(name)
+	if len(s) > r.max {
+		s = strings.TrimRight(s[:r.max], "-")
+	}
+	if r.pattern.MatchString(s) && !slices.Contains(taken, s) {
 		msg += fmt.Sprintf("; %q would do", s)
 	}
-	return fmt.Errorf("%s", msg)
+	return errors.New(msg)
 }
 
-var notSimple = regexp.MustCompile(`[^a-z0-9]`)
+var (
+	notPlain = regexp.MustCompile(`[^a-z0-9]`)
+	notWords = regexp.MustCompile(`[^A-Za-z0-9]+`)
+)
 
-func (r nameRule) suggest(name string) string {
-	if !r.simple {
-		return ""
-	}
-	s := strings.TrimLeft(notSimple.ReplaceAllString(strings.ToLower(name), ""), "0123456789")
-	if len(s) > r.max {
-		s = s[:r.max]
-	}
-	if !r.pattern.MatchString(s) {
-		return ""
-	}
-	return s
+// plain leaves lower-case letters and digits, beginning with a letter.
+func plain(name string) string {
+	return strings.TrimLeft(notPlain.ReplaceAllString(strings.ToLower(name), ""), "0123456789")
 }
+
+// hyphenated puts single hyphens for what is neither letter nor digit, and none at the ends.
+func hyphenated(name string) string { return strings.Trim(notWords.ReplaceAllString(name, "-"), "-") }
 
 // The names of what is made once a stack, and once a tenant. They are plain strings, so that previews of an empty stack already show them
 // and role assignments can be named after them.

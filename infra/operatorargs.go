@@ -3,6 +3,8 @@ package infra
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,19 +70,30 @@ func (o Operator) or(pinned Chart) Chart {
 	return chart
 }
 
+// registryChart is a reference to a chart in a registry: its host, and a path in it.
+var registryChart = regexp.MustCompile(`^oci://[^/\s]+(/[^/\s]+)+$`)
+
 func isFolder(chart string) bool {
-	return strings.HasPrefix(chart, ".") || strings.HasPrefix(chart, "/")
+	return slices.ContainsFunc([]string{"./", "../", "/"}, func(prefix string) bool { return strings.HasPrefix(chart, prefix) })
 }
 
 func (o Operators) validate(path string) error {
 	errs := []error{
-		oneOf(path+".kuberay.mode", o.KubeRay.Mode, ModeInstall, ModePreinstalled),
-		oneOf(path+".kueue.mode", o.Kueue.Mode, ModeInstall, ModePreinstalled),
-		oneOf(path+".devicePlugin.mode", o.DevicePlugin.Mode, ModeInstall, ModePreinstalled),
-		oneOf(path+".gpuMonitoring.mode", o.GPUMonitoring.Mode, ModeInstall, ModePreinstalled),
+		o.KubeRay.validate(path + ".kuberay"),
+		o.Kueue.Operator.validate(path + ".kueue"),
+		o.DevicePlugin.validate(path + ".devicePlugin"),
+		o.GPUMonitoring.validate(path + ".gpuMonitoring"),
 	}
 	for i, f := range o.Kueue.Frameworks {
-		errs = append(errs, oneOf(fmt.Sprintf("%s.kueue.frameworks[%d]", path, i), f, addableFrameworks...))
+		at := fmt.Sprintf("%s.kueue.frameworks[%d]", path, i)
+		if slices.Contains(o.Kueue.Frameworks[:i], f) {
+			errs = append(errs, fmt.Errorf("%s: repeats %s; leave it out", at, f))
+			continue
+		}
+		errs = append(errs, oneOf(at, f, addableFrameworks...))
+	}
+	if len(o.Kueue.Frameworks) > 0 && o.Kueue.Mode == ModePreinstalled {
+		errs = append(errs, noEffect(path+".kueue.frameworks"))
 	}
 	if d := o.Kueue.WaitForPodsReady.Duration; d < time.Minute {
 		errs = append(errs, fmt.Errorf("%s.kueue.waitForPodsReady: must be at least 1m, got %s", path, d))
@@ -92,4 +105,27 @@ func (o Operators) validate(path string) error {
 		errs = append(errs, fmt.Errorf("%s.kueue.retainFinished: must not be negative, got %s", path, d))
 	}
 	return errors.Join(errs...)
+}
+
+// validate checks what is said of the chart: where it is to be found, and that it is used at all.
+func (o Operator) validate(path string) error {
+	errs := []error{oneOf(path+".mode", o.Mode, ModeInstall, ModePreinstalled)}
+	if o.Mode == ModePreinstalled {
+		if o.Chart != "" {
+			errs = append(errs, noEffect(path+".chart"))
+		}
+		if o.Version != "" {
+			errs = append(errs, noEffect(path+".version"))
+		}
+		return errors.Join(errs...)
+	}
+	if o.Chart != "" && !isFolder(o.Chart) && !registryChart.MatchString(o.Chart) {
+		errs = append(errs, fmt.Errorf("%s.chart: must be an oci:// reference or a folder that begins with ./, ../ or /, got %q: a name alone is in no repository",
+			path, o.Chart))
+	}
+	return errors.Join(errs...)
+}
+
+func noEffect(path string) error {
+	return fmt.Errorf("%s: has no effect while mode is %s; leave it out, or set mode: %s", path, ModePreinstalled, ModeInstall)
 }

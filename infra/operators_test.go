@@ -46,7 +46,7 @@ func TestImagesAreMicrosoftsUnlessAChartBringsItsOwn(t *testing.T) {
 	if manager["nodeSelector"] == nil {
 		t.Error("Kueue lost its place on the system pool")
 	}
-	args.Operators.KubeRay.Chart, args.Operators.Kueue.Chart = "oci://mine", "./charts/kueue"
+	args.Operators.KubeRay.Chart, args.Operators.Kueue.Chart = "oci://registry/mine", "./charts/kueue"
 	if v := values(args, roleKubeRay)["image"]; v != nil {
 		t.Errorf("a chart of config is given the image %v", v)
 	}

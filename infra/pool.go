@@ -21,13 +21,16 @@ type Pool struct {
 	Min int `json:"min"`
 	// Max is also what the queues' quota is derived from.
 	Max int `json:"max"`
-	// Count is the number of nodes at creation, between Min and Max. Later changes are ignored: the autoscaler owns it.
+	// Count is the number of nodes at creation, between Min and Max. Default: Min. Later changes are ignored: the autoscaler owns it.
 	Count int `json:"count"`
 	// Zones are where the nodes are. Default: none; all three for prod's cpu pool. A size that only some zones of the region have
 	// needs those, or its nodes never come. Changing them replaces the pool.
 	Zones Zones `json:"zones"`
 	// Serving keeps the pool out of the queues: RayServices run there, which no queue admits. Default: false.
 	Serving bool `json:"serving"`
+
+	// defaultMax is whether Max is what the profile says, or nothing at all, for messages.
+	defaultMax bool
 }
 
 // Pools are node pools by name.
@@ -35,7 +38,15 @@ type Pools map[string]Pool
 
 // UnmarshalJSON decodes onto the pools that are there, so that a stack file says only what differs from the defaults.
 func (p *Pools) UnmarshalJSON(data []byte) error {
-	return strict.Merge(p, data, func(pool Pool, _ bool, _ json.RawMessage) (Pool, error) { return pool, nil })
+	return strict.Merge(p, data, func(pool Pool, _ bool, value json.RawMessage) (Pool, error) {
+		var said struct{ Min, Max, Count *int }
+		err := json.Unmarshal(value, &said)
+		pool.defaultMax = said.Max == nil
+		if said.Min != nil && said.Count == nil {
+			pool.Count = max(pool.Count, *said.Min)
+		}
+		return pool, err
+	})
 }
 
 // Names lists the pools in a fixed order.
@@ -58,21 +69,36 @@ func (a Args) validatePools(path string) error {
 		errs = append(errs, fmt.Errorf("%s.%s: must exist: heads and submitters run there", path, CPUPool))
 	}
 	for _, name := range a.Pools.Names() {
-		at := path + "." + name
-		errs = append(errs, ruleAgentPool.check(at, name))
-		if name == systemPoolName {
-			errs = append(errs, fmt.Errorf("%s: is the name of the cluster's own system pool", at))
-		}
-		errs = append(errs, a.checkSize(at+".vmSize", a.Pools[name].VMSize), a.Pools[name].validate(at))
+		errs = append(errs, a.validatePool(path+"."+name, name))
 	}
-	return errors.Join(append(errs, a.validateCPUPool(path+"."+CPUPool), a.validateNodes(path))...)
+	return errors.Join(append(errs, a.validateNodes(path))...)
+}
+
+func (a Args) validatePool(path, name string) error {
+	pool := a.Pools[name]
+	errs := []error{
+		ruleAgentPool.check(path, name, append(a.Pools.Names(), systemPoolName)...),
+		a.checkSize(path+".vmSize", pool.VMSize, checkPoolSize(name)),
+		pool.Zones.validate(path + ".zones"),
+		pool.validateBounds(path),
+	}
+	if name == systemPoolName {
+		errs = append(errs, fmt.Errorf("%s: is the name of the cluster's own system pool; choose another", path))
+	}
+	if name == CPUPool && pool.Serving {
+		errs = append(errs, fmt.Errorf("%s.serving: must be false: every queue needs the pool for heads and submitters; "+
+			"give services a pool of their own, for example infra.pools.serve", path))
+	}
+	return errors.Join(errs...)
 }
 
 // validateNodes refuses more nodes than there are addresses for: those of all pools at their largest, and the one that an upgrade adds.
 func (a Args) validateNodes(path string) error {
 	nodes := a.Cluster.System.Count + 1
 	for _, p := range a.Pools {
-		nodes += p.Max
+		if p.validateBounds(path) == nil {
+			nodes += p.Max // another is reported by itself
+		}
 	}
 	if nodes > maxClusterNodes {
 		return fmt.Errorf("%s: the largest sizes of all pools, with the system pool and one node for upgrades, are %d nodes; "+
@@ -81,31 +107,23 @@ func (a Args) validateNodes(path string) error {
 	return nil
 }
 
-// validateCPUPool keeps the pool open to heads and submitters: they are queued, and tolerate no taint.
-func (a Args) validateCPUPool(path string) error {
-	pool := a.Pools[CPUPool]
-	var errs []error
-	if a.hasGPUs(pool) {
-		errs = append(errs, fmt.Errorf("%s.vmSize: must be a size without GPUs, got %s: heads and submitters run there and never on GPU nodes; "+
-			"give GPUs a pool of their own, for example infra.pools.gpu", path, pool.VMSize))
+// validateBounds checks the number of nodes: each bound by itself, then against the one before.
+func (p Pool) validateBounds(path string) error {
+	switch {
+	case p.Min < 0 || p.Min > maxNodes:
+		return fmt.Errorf("%s.min: must be between 0 and %d, got %d", path, maxNodes, p.Min)
+	case p.defaultMax && p.Max < 1:
+		return fmt.Errorf("%s.max: must be set, to between %d and %d: it has no default here", path, max(1, p.Min), maxNodes)
+	case p.defaultMax && p.Max < p.Min:
+		return fmt.Errorf("%s.max: must be set too: its default is %d, and min is %d", path, p.Max, p.Min)
+	case p.Max < 1 || p.Max < p.Min || p.Max > maxNodes:
+		least := "1"
+		if p.Min > 1 {
+			least = fmt.Sprintf("min %d", p.Min)
+		}
+		return fmt.Errorf("%s.max: must be between %s and %d, got %d", path, least, maxNodes, p.Max)
+	case p.Count < p.Min || p.Count > p.Max:
+		return fmt.Errorf("%s.count: must be between min %d and max %d, got %d; it is the number at creation only", path, p.Min, p.Max, p.Count)
 	}
-	if pool.Serving {
-		errs = append(errs, fmt.Errorf("%s.serving: must be false: every queue needs the pool for heads and submitters; "+
-			"give services a pool of their own, for example infra.pools.serve", path))
-	}
-	return errors.Join(errs...)
-}
-
-func (p Pool) validate(path string) error {
-	errs := []error{p.Zones.validate(path + ".zones")}
-	if p.Min < 0 {
-		errs = append(errs, fmt.Errorf("%s.min: must not be negative, got %d", path, p.Min))
-	}
-	if p.Max < 1 || p.Max < p.Min || p.Max > maxNodes {
-		errs = append(errs, fmt.Errorf("%s.max: must be between max(1, min) and %d, got %d", path, maxNodes, p.Max))
-	}
-	if p.Count < p.Min || p.Count > p.Max {
-		errs = append(errs, fmt.Errorf("%s.count: must be between min %d and max %d, got %d; it is the number at creation only", path, p.Min, p.Max, p.Count))
-	}
-	return errors.Join(errs...)
+	return nil
 }

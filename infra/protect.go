@@ -31,14 +31,9 @@ func (a Args) validateAllowReplace(path string) error {
 	known = append(known, protectStorage)
 	var errs []error
 	for i, name := range a.AllowReplace {
-		if slices.Contains(known, name) {
-			continue
+		if !slices.Contains(known, name) {
+			errs = append(errs, fmt.Errorf("%s[%d]: %q names nothing that is protected%s", path, i, name, strict.Hint(name, known)))
 		}
-		msg := fmt.Sprintf("%s[%d]: %q names nothing that is protected; known are %s", path, i, name, strings.Join(known, ", "))
-		if near := strict.Nearest(name, known); near != "" {
-			msg += fmt.Sprintf("; did you mean %s?", near)
-		}
-		errs = append(errs, errors.New(msg))
 	}
 	return errors.Join(errs...)
 }

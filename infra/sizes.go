@@ -2,19 +2,16 @@ package infra
 
 import (
 	"errors"
-	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ray-on-aks/infra/sku"
-	"ray-on-aks/internal/strict"
 )
 
 // Size declares a VM size that the table of infra/sku lacks. Azure lists what a size has: az vm list-sizes, az vm list-skus.
 type Size struct {
-	// VCPUs is the number of virtual CPUs.
+	// VCPUs is the number of virtual CPUs, 2 at least.
 	VCPUs int64 `json:"vcpus"`
 	// MemoryGiB is the nominal memory in GiB.
 	MemoryGiB int64 `json:"memoryGiB"`
@@ -28,17 +25,6 @@ type Size struct {
 	QuotaFamily string `json:"quotaFamily"`
 }
 
-// What no VM size of Azure has more of; the largest have about half. A larger number is one in another unit.
-const (
-	maxVCPUs     = 2048
-	maxMemoryGiB = 65536
-	maxNVMeGiB   = 262144
-	maxGPUs      = 64
-	maxGPUMemory = 1024
-)
-
-var sizePattern = regexp.MustCompile(`^[A-Za-z]+(_[A-Za-z0-9-]+)+$`)
-
 func (s Size) sku(name string) sku.SKU {
 	return sku.SKU{
 		Name: name, QuotaFamily: s.QuotaFamily, VCPU: s.VCPUs, MemoryGiB: s.MemoryGiB,
@@ -49,78 +35,38 @@ func (s Size) sku(name string) sku.SKU {
 // SKU returns the pool's VM size: one that config declares, or one of the table.
 func (a Args) SKU(p Pool) (sku.SKU, error) { return a.size(p.VMSize) }
 
+// Node returns the size of a pool's nodes. Where what config says of the pool is refused there is none: nothing should be concluded, and
+// reported once more, from what it will be when it is mended.
+func (a Args) Node(pool string) (sku.SKU, bool) {
+	p := a.Pools[pool]
+	size, err := a.size(p.VMSize)
+	bad := errors.Join(err, checkPoolSize(pool)(size), p.validateBounds(""))
+	if declared, ok := a.SKUs[size.Name]; ok {
+		bad = errors.Join(bad, declared.validate("", size.Name))
+	}
+	return size, bad == nil && (pool != CPUPool || !p.Serving)
+}
+
+// Sizes lists the sizes that pools may have, those that config declares among them, by name.
+func (a Args) Sizes() []sku.SKU {
+	sizes := sku.All()
+	for _, name := range slices.Sorted(maps.Keys(a.SKUs)) {
+		if !slices.ContainsFunc(sizes, func(s sku.SKU) bool { return strings.EqualFold(s.Name, name) }) {
+			sizes = append(sizes, a.SKUs[name].sku(name))
+		}
+	}
+	slices.SortFunc(sizes, func(x, y sku.SKU) int { return strings.Compare(x.Name, y.Name) })
+	return sizes
+}
+
 func (a Args) size(name string) (sku.SKU, error) {
-	for declared, s := range a.SKUs {
+	for _, declared := range slices.Sorted(maps.Keys(a.SKUs)) {
 		if strings.EqualFold(declared, name) {
-			return s.sku(declared), nil
+			return a.SKUs[declared].sku(declared), nil
 		}
 	}
 	if s, err := sku.Lookup(name); err == nil {
 		return s, nil
 	}
-	known := slices.Sorted(slices.Values(append(sku.Names(), slices.Collect(maps.Keys(a.SKUs))...)))
-	near := ""
-	if n := strict.Nearest(name, known); n != "" {
-		near = fmt.Sprintf("did you mean %s? ", n)
-	}
-	return sku.SKU{}, fmt.Errorf("unknown VM size %q; %sknown are %s; another is declared as "+
-		"infra.skus.<name>: {vcpus, memoryGiB, nvmeGiB, gpus, gpuMemoryGiB, quotaFamily}", name, near, strings.Join(known, ", "))
-}
-
-func (a Args) checkSize(path, name string) error {
-	if _, err := a.size(name); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-func (a Args) validateSizes(path string) error {
-	var errs []error
-	names := slices.Sorted(maps.Keys(a.SKUs))
-	for i, name := range names {
-		at := path + "." + name
-		if !sizePattern.MatchString(name) {
-			errs = append(errs, fmt.Errorf("%s: is no name of a VM size; write it as Azure does, for example Standard_D8ds_v6", at))
-		}
-		// Azure does not mind the case of a size.
-		if twin := slices.IndexFunc(names[:i], func(n string) bool { return strings.EqualFold(n, name) }); twin >= 0 {
-			errs = append(errs, fmt.Errorf("%s: is the same size as %s.%s; declare it once", at, path, names[twin]))
-		}
-		errs = append(errs, a.SKUs[name].validate(at, name))
-	}
-	return errors.Join(errs...)
-}
-
-func (s Size) validate(path, name string) error {
-	if known, err := sku.Lookup(name); err == nil {
-		if s.sku(known.Name) != known {
-			return fmt.Errorf("%s: is known with other numbers (%d vCPUs, %d GiB, %d GiB NVMe, %d GPUs of %d GiB, quota family %q); take it out",
-				path, known.VCPU, known.MemoryGiB, known.NVMeGiB, known.GPUs, known.GPUMemoryGiB, known.QuotaFamily)
-		}
-		return nil
-	}
-	between := func(key string, got, low, high int64) error {
-		if got < low || got > high {
-			return fmt.Errorf("%s.%s: must be between %d and %d, got %d", path, key, low, high, got)
-		}
-		return nil
-	}
-	errs := []error{
-		between("vcpus", s.VCPUs, 1, maxVCPUs), between("memoryGiB", s.MemoryGiB, 1, maxMemoryGiB),
-		between("nvmeGiB", s.NVMeGiB, 0, maxNVMeGiB), between("gpus", s.GPUs, 0, maxGPUs),
-		between("gpuMemoryGiB", s.GPUMemoryGiB, 0, maxGPUMemory),
-	}
-	if (s.GPUs > 0) != (s.GPUMemoryGiB > 0) {
-		errs = append(errs, fmt.Errorf("%s.gpuMemoryGiB: must be the memory of one GPU, and 0 without GPUs; got %d with %d GPUs", path, s.GPUMemoryGiB, s.GPUs))
-	}
-	if s.QuotaFamily == "" {
-		errs = append(errs, fmt.Errorf("%s.quotaFamily: must name the vCPU quota that the size counts against, as az vm list-usage does", path))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if left := s.sku(name).Allocatable(); left.MilliCPU <= 0 || left.MemoryMiB <= 0 {
-		return fmt.Errorf("%s: is too small: after what AKS and the mounts keep of a node, %dm of CPU and %dMi of memory are left", path, left.MilliCPU, left.MemoryMiB)
-	}
-	return nil
+	return sku.SKU{}, a.unknownSize(name, func(sku.SKU) error { return nil })
 }

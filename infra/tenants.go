@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ray-on-aks/internal/aks"
+	"ray-on-aks/internal/strict"
 
 	corev1 "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/core/v1"
 	metav1 "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/meta/v1"
@@ -101,13 +102,22 @@ func (a Args) validateTenants() error {
 		errs = append(errs, errors.New("queues.teams: must leave one tenant at least"))
 	}
 	for _, t := range a.tenants() {
-		errs = append(errs,
-			ruleIdentity.check("queues.teams."+t.Name, a.identityName(t)),
-			checkNotTaken(t.Key, t.Namespace),
-			validateSubjects("queues.teams."+t.Name, a.subjects(t)),
-		)
+		errs = append(errs, checkNotTaken(t.Key, t.Namespace))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, a.validateCredentials())...)
+}
+
+// validateCredentials checks the credentials of all tenants, once where the same is wrong with several.
+func (a Args) validateCredentials() error {
+	if err := strict.CheckLabel("infra.serviceAccount", a.ServiceAccount); err != nil {
+		return err
+	}
+	for _, t := range a.tenants() {
+		if err := validateSubjects("queues.teams."+t.Name, a.subjects(t)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkNotTaken refuses the namespaces of others.

@@ -42,13 +42,7 @@ func (a Args) validateAzure() error {
 	if !uuidPattern.MatchString(a.SubscriptionID) {
 		errs = append(errs, fmt.Errorf("azure-native:subscriptionId: must be a subscription's UUID, got %q", a.SubscriptionID))
 	}
-	errs = append(errs,
-		ruleResourceGroup.check("infra.name", a.resourceGroupName()),
-		ruleManagedCluster.check("infra.name", a.clusterName()),
-		ruleDNSPrefix.check("infra.name", a.Name),
-		strict.CheckLabel("infra.serviceAccount", a.ServiceAccount),
-	)
-	return errors.Join(errs...)
+	return errors.Join(append(errs, ruleStack.check("infra.name", a.Name), validateTags("infra.tags", a.Tags))...)
 }
 
 func (c Cluster) validate(path string, minors []string) error {
@@ -74,14 +68,10 @@ func (c Cluster) validate(path string, minors []string) error {
 
 func (a Args) validateSystemPool(path string) error {
 	system := a.Cluster.System
-	errs := []error{a.checkSize(path+".vmSize", system.VMSize)}
-	if size, err := a.size(system.VMSize); err == nil && size.GPUs > 0 {
-		errs = append(errs, fmt.Errorf("%s.vmSize: must be a size without GPUs, got %s: no workload can run there", path, size.Name))
-	}
+	errs := []error{a.checkSize(path+".vmSize", system.VMSize, checkSystemSize), system.Zones.validate(path + ".zones")}
 	if system.Count < 1 || system.Count > maxNodes {
 		errs = append(errs, fmt.Errorf("%s.count: must be between 1 and %d, got %d", path, maxNodes, system.Count))
 	}
-	errs = append(errs, system.Zones.validate(path+".zones"))
 	return errors.Join(errs...)
 }
 
@@ -96,10 +86,11 @@ func (s Storage) validate(path string) error {
 	}
 	for i, name := range s.Containers {
 		at := fmt.Sprintf("%s.containers[%d]", path, i)
-		errs = append(errs, ruleContainer.check(at, name))
 		if slices.Contains(s.Containers[:i], name) {
-			errs = append(errs, fmt.Errorf("%s: repeats %s", at, name))
+			errs = append(errs, fmt.Errorf("%s: repeats %s; leave it out", at, name))
+			continue
 		}
+		errs = append(errs, ruleContainer.check(at, name, s.Containers...))
 	}
 	return errors.Join(errs...)
 }
@@ -112,5 +103,5 @@ func oneOf[T ~string](path string, got T, allowed ...T) error {
 	for i, a := range allowed {
 		names[i] = string(a)
 	}
-	return fmt.Errorf("%s: must be one of %s, got %q", path, strings.Join(names, ", "), got)
+	return fmt.Errorf("%s: must be one of %s, got %q", path, strict.List(names), got)
 }

@@ -17,10 +17,11 @@ func AllZones() Zones { return Zones{"1", "2", "3"} }
 func (z Zones) validate(path string) error {
 	var errs []error
 	for i, zone := range z {
-		errs = append(errs, oneOf(fmt.Sprintf("%s[%d]", path, i), zone, AllZones()...))
 		if slices.Contains(z[:i], zone) {
-			errs = append(errs, fmt.Errorf("%s[%d]: repeats zone %s", path, i, zone))
+			errs = append(errs, fmt.Errorf("%s[%d]: repeats zone %s; leave it out", path, i, zone))
+			continue
 		}
+		errs = append(errs, oneOf(fmt.Sprintf("%s[%d]", path, i), zone, AllZones()...))
 	}
 	return errors.Join(errs...)
 }

@@ -32,11 +32,11 @@ func List(names []string) string {
 }
 
 // Nearest returns the word that differs from name by the fewest edits, if those are few enough to be a slip: up to three, in long names
-// up to a third of it. Of words that differ by as many, one that only goes on where name ends is meant rather than another, gpus rather
+// up to a third of it, and never all of it. Of words that differ by as many, one that only goes on where name ends is meant rather than another, gpus rather
 // than cpu by gpu; beyond that the first by name is.
 func Nearest(name string, words []string) string {
 	lower := strings.ToLower(name)
-	most := max(1, min(3, len(name)/2), len(name)/3)
+	most := min(max(1, min(3, len(name)/2), len(name)/3), len(name)-1)
 	near := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return distance(lower, strings.ToLower(w)) > most })
 	if len(near) == 0 {
 		return ""

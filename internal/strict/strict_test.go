@@ -7,7 +7,7 @@ import (
 )
 
 func TestNearestIsASlipAway(t *testing.T) {
-	for name, want := range map[string]string{"maxsurge": "maxSurge", "maxSurg": "maxSurge", "unlike": "", "minCont": "minCount"} {
+	for name, want := range map[string]string{"maxsurge": "maxSurge", "maxSurg": "maxSurge", "unlike": "", "minCont": "minCount", "": ""} {
 		if got := Nearest(name, []string{"maxSurge", "minCount"}); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
@@ -19,6 +19,9 @@ func TestNearestPrefersTheSameWordGoingOn(t *testing.T) {
 		if got := Nearest("gpu", words); got != "gpus" {
 			t.Errorf("of %v gpu is nearest to %q, want gpus", words, got)
 		}
+	}
+	if got := Nearest("a", []string{"1", "2"}); got != "" {
+		t.Errorf("a has nothing of %s", got)
 	}
 	for _, words := range [][]string{{"b2", "b1"}, {"b1", "b2"}} {
 		if got := Nearest("b3", words); got != "b1" {

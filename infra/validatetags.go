@@ -1,0 +1,67 @@
+package infra
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"ray-on-aks/internal/strict"
+)
+
+// The limits of tags are those of Azure's resource manager, less what a storage account does not take: it has the same tags as all else.
+// https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources#limitations
+const (
+	maxTags     = 50
+	maxTagName  = 128
+	maxTagValue = 256
+)
+
+var (
+	// notInTags are the characters that the name of a tag must not have.
+	notInTags = regexp.MustCompile(`[<>%&\\?/]`)
+	// ownTags are what the names of Azure's own tags begin with.
+	ownTags = []string{"azure", "microsoft", "windows"}
+)
+
+// validateTags refuses the tags that Azure would refuse when the resource group is there already.
+func validateTags(path string, tags map[string]string) error {
+	var errs []error
+	if len(tags) > maxTags {
+		errs = append(errs, fmt.Errorf("%s: must be at most %d tags, those of the profile among them, got %d", path, maxTags, len(tags)))
+	}
+	names := slices.Sorted(maps.Keys(tags))
+	for i, name := range names {
+		at := path + "." + name
+		// Azure keeps the case of a name and does not heed it.
+		if twin := slices.IndexFunc(names[:i], func(n string) bool { return strings.EqualFold(n, name) }); twin >= 0 {
+			errs = append(errs, fmt.Errorf("%s: is the same tag as %s.%s; leave one out", at, path, names[twin]))
+			continue
+		}
+		errs = append(errs, checkTagName(path, name))
+		if n := utf8.RuneCountInString(tags[name]); n > maxTagValue {
+			errs = append(errs, fmt.Errorf("%s: must be at most %d characters, got %d", at, maxTagValue, n))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkTagName(path, name string) error {
+	at := path + "." + name
+	own := slices.IndexFunc(ownTags, func(prefix string) bool { return strings.HasPrefix(strings.ToLower(name), prefix) })
+	switch n := utf8.RuneCountInString(name); {
+	case n == 0:
+		return fmt.Errorf("%s: a tag must have a name, got %q", path, name)
+	case n > maxTagName:
+		return fmt.Errorf("%s: the name of a tag must be at most %d characters, which a storage account takes, got %d", at, maxTagName, n)
+	case notInTags.MatchString(name):
+		return fmt.Errorf("%s: the name of a tag must be without < > %% & \\ ? and /; %q would do", at, notInTags.ReplaceAllString(name, "-"))
+	case own >= 0:
+		return fmt.Errorf("%s: the name of a tag must not begin with %s, which Azure keeps for its own; choose another, for example my-%s",
+			at, strict.List(ownTags), name)
+	}
+	return nil
+}

@@ -54,6 +54,7 @@ func (a Args) validatePriorities() error {
 		errs = append(errs, strict.CheckLabel(path, name))
 		if value <= 0 {
 			errs = append(errs, fmt.Errorf("%s: must be more than 0, which jobs without a priority have, got %d", path, value))
+			continue
 		}
 		if other, ok := taken[value]; ok {
 			errs = append(errs, fmt.Errorf("%s: has the value %d of %s; neither would go before the other", path, value, other))
@@ -83,11 +84,7 @@ func (a Args) validateTeams() error {
 }
 
 func (a Args) validateTeam(path, name string) error {
-	errs := []error{strict.CheckLabel(path, name)}
-	if len(name) > maxTeamName {
-		errs = append(errs, fmt.Errorf("%s: has %d characters; at most %d leave room for the namespace %s%s; %q would do",
-			path, len(name), maxTeamName, namespacePrefix, "<team>", strings.TrimRight(name[:maxTeamName], "-")))
-	}
+	errs := []error{a.checkTeamName(path, name)}
 	team := a.Teams[name]
 	if team.Namespace != "" {
 		errs = append(errs, strict.CheckLabel(path+".namespace", team.Namespace))
@@ -99,6 +96,18 @@ func (a Args) validateTeam(path, name string) error {
 		a.validateQuotas(path+".quota", team.Quota, boundTotal),
 		a.validateQuotas(path+".borrowingLimit", team.BorrowingLimit, boundLimit),
 		a.validateQuotas(path+".lendingLimit", team.LendingLimit, boundLimit))...)
+}
+
+func (a Args) checkTeamName(path, name string) error {
+	if len(name) <= maxTeamName {
+		return strict.CheckLabel(path, name)
+	}
+	msg := fmt.Sprintf("%s: has %d characters; at most %d leave room for the namespace %s<team>", path, len(name), maxTeamName, namespacePrefix)
+	short := strings.TrimRight(name[:maxTeamName], "-")
+	if _, taken := a.Teams[short]; !taken && strict.CheckLabel(path, short) == nil {
+		msg += fmt.Sprintf("; %q would do", short)
+	}
+	return errors.New(msg)
 }
 
 // validateTotals refuses a quota above the hardware: Kueue would admit what can never be scheduled.

@@ -10,22 +10,22 @@ import (
 
 func TestValidate(t *testing.T) {
 	for words, config := range map[string]string{
-		`queues.shape: must be single or teams, got "team"`:            `{"shape": "team"}`,
-		"queues.teams: must declare at least one team":                 `{"shape": "teams"}`,
-		"queues.localQueue: must not be default":                       `{"localQueue": "default"}`,
-		`queues.clusterQueue: "Ray" is no Kubernetes name`:             `{"clusterQueue": "Ray"}`,
-		`queues.cohort: "a b" is no Kubernetes name`:                   `{"cohort": "a b"}`,
-		`queues.namespace: "" is no Kubernetes name`:                   `{"namespace": ""}`,
-		"queues.quota.gpu: there is no pool of that name":              `{"quota": {"gpu": {}}}`,
-		"only a100, cpu; did you mean cpu?":                            `{"quota": {"cpus": {}}}`,
-		"queues.quota.cpu.cpu: 99 is more than the 14640m that 2":      `{"quota": {"cpu": {"cpu": 99}}}`,
-		"queues.quota.cpu.cpu: 1e30 is more than the 14640m":           `{"quota": {"cpu": {"cpu": "1e30"}}}`,
-		"memory: 9223372036854775808 is more than the 59220Mi":         `{"quota": {"cpu": {"memory": "9223372036854775808"}}}`,
-		"queues.quota.cpu.gpus: 1 is more than the 0":                  `{"quota": {"cpu": {"gpus": 1}}}`,
-		"queues.quota.cpu.gpus: must not be negative, got -1":          `{"quota": {"cpu": {"gpus": -1}}}`,
-		"queues.quota.cpu.cpu: must be in whole thousandths of a core": `{"quota": {"cpu": {"cpu": "1.00005"}}}`,
-		"queues.quota.cpu.memory: must be at least 1Mi, or 0":          `{"quota": {"cpu": {"memory": "24"}}}`,
-		"queues.quota.cpu.memory: must not be negative":                `{"quota": {"cpu": {"memory": "-1Gi"}}}`,
+		`queues.shape: must be single or teams, got "team"`:             `{"shape": "team"}`,
+		"queues.teams: must declare at least one team":                  `{"shape": "teams"}`,
+		"queues.localQueue: must not be default":                        `{"localQueue": "default"}`,
+		`queues.clusterQueue: "Ray" is no Kubernetes name`:              `{"clusterQueue": "Ray"}`,
+		`queues.cohort: "a b" is no Kubernetes name`:                    `{"cohort": "a b"}`,
+		`queues.namespace: "" is no Kubernetes name`:                    `{"namespace": ""}`,
+		`queues.quota.gpu: there is no pool "gpu"; known are a100, cpu`: `{"quota": {"a10": {}}}`,
+		"no pool of that name behind the queues; did you mean cpu?":     `{"quota": {"cpus": {}}}`,
+		"queues.quota.cpu.cpu: 99 is more than the 14640m that 2":       `{"quota": {"cpu": {"cpu": 99}}}`,
+		"queues.quota.cpu.cpu: 1e30 is more than the 14640m":            `{"quota": {"cpu": {"cpu": "1e30"}}}`,
+		"memory: 9223372036854775808 is more than the 59220Mi":          `{"quota": {"cpu": {"memory": "9223372036854775808"}}}`,
+		"queues.quota.cpu.gpus: 1 is more than the 0":                   `{"quota": {"cpu": {"gpus": 1}}}`,
+		"queues.quota.cpu.gpus: must not be negative, got -1":           `{"quota": {"cpu": {"gpus": -1}}}`,
+		"queues.quota.cpu.cpu: must be in whole thousandths of a core":  `{"quota": {"cpu": {"cpu": "1.00005"}}}`,
+		"queues.quota.cpu.memory: must be at least 1Mi, or 0":           `{"quota": {"cpu": {"memory": "24"}}}`,
+		"queues.quota.cpu.memory: must not be negative":                 `{"quota": {"cpu": {"memory": "-1Gi"}}}`,
 
 		"queues.priorities.low: must be more than 0":                         `{"priorities": {"low": 0}}`,
 		"queues.priorities.normal: has the value 500 of medium":              `{"priorities": {"medium": 500}}`,
@@ -36,7 +36,7 @@ func TestValidate(t *testing.T) {
 		"queues.teams.b.namespace: ray-b is the namespace of a too":          `{"teams": {"a": {"namespace": "ray-b"}, "b": {}}}`,
 		`queues.teams.Team_A: "Team_A" is no Kubernetes name`:                `{"teams": {"Team_A": {}}}`,
 		strings.Repeat("a", 59) + `" would do`:                               `{"teams": {"` + strings.Repeat("a", 60) + `": {}}}`,
-		"queues.teams.a.quota.gpu: there is no pool of that name":            `{"teams": {"a": {"quota": {"gpu": {}}}}}`,
+		`queues.teams.a.quota.gpu: there is no pool "gpu"`:                   `{"teams": {"a": {"quota": {"gpu": {}}}}}`,
 		"queues.teams.a.quota.a100.gpus: 9 is more than the 8 that 1 nodes":  `{"teams": {"a": {"quota": {"a100": {"gpus": 9}}}}}`,
 		"gpus: 5 is more than the 4 that queues.quota.a100 has":              `{"quota": {"a100": {"gpus": 4}}, "teams": {"a": {"quota": {"a100": {"gpus": 5}}}}}`,
 		"queues.teams.a.borrowingLimit.a100.gpus: 9 is more":                 `{"teams": {"a": {"borrowingLimit": {"a100": {"gpus": 9}}}}}`,
@@ -71,6 +71,27 @@ func TestValidateKnowsWhatServicesHold(t *testing.T) {
 	want := "queues.quota.a100.gpus: 8 is more than the 7 that 1 nodes of the pool can allocate beside the services on it"
 	if err := a.Validate(); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestSuggestionsWouldDo: what a message suggests must not be refused in turn.
+func TestSuggestionsWouldDo(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"quota": {"gpu": {"gpus": 4}}}`:                      "queues.quota.gpu: there is no pool of that name behind the queues; known are a100",
+		`{"quota": {"cpus": {}, "cpu": {}}}`:                   "queues.quota.cpus: there is no pool of that name behind the queues; known are a100",
+		`{"teams": {"` + strings.Repeat("A", 60) + `": {}}}`:   `leave room for the namespace ray-<team>`,
+		`{"teams": {"` + strings.Repeat("a", 70) + `": {}}}`:   `has 70 characters; at most 59 leave room for the namespace ray-<team>; "` + strings.Repeat("a", 59) + `" would do`,
+		`{"priorities": {"low": 0, "lower": 0, "lowest": -1}}`: "queues.priorities.lowest: must be more than 0, which jobs without a priority have, got -1",
+		`{"teams": {"a": {"quota": {"gpus": {"gpu": 4}}}}}`:    "queues.teams.a.quota.gpus.gpu: unknown key; did you mean gpus?",
+	} {
+		a := args(cpuPool, gpuPool)
+		err := strict.Decode("queues", []byte(config), &a)
+		if err == nil {
+			err = a.Validate()
+		}
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: want %q, got: %v", config, want, err)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"ray-on-aks/infra/sku"
 	"ray-on-aks/internal/strict"
@@ -50,11 +49,12 @@ func (a Args) validateQuotas(path string, quotas map[string]Quota, most bound) e
 			errs = append(errs, a.validateQuota(path+"."+name, quotas[name], pool, most))
 			continue
 		}
-		hint := ""
-		if near := strict.Nearest(name, names); near != "" {
-			hint = fmt.Sprintf("; did you mean %s?", near)
-		}
-		errs = append(errs, fmt.Errorf("%s.%s: there is no pool of that name behind the queues, only %s%s", path, name, strings.Join(names, ", "), hint))
+		// Only of what is not limited yet, and would take this limit.
+		would := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+			_, taken := quotas[n]
+			return taken || a.validateQuota("", quotas[name], known[n], most) != nil
+		})
+		errs = append(errs, fmt.Errorf("%s.%s: there is no pool of that name behind the queues%s", path, name, strict.Hint(name, would)))
 	}
 	return errors.Join(errs...)
 }

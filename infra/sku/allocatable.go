@@ -27,12 +27,23 @@ const (
 	MountPoolMiB = 512
 	// MountOverheadMiB is what such a process needs beside its blocks: its own heap and the attributes that it caches.
 	MountOverheadMiB = 128
-	// mountsPerPod is how many containers a pod mounts: one that it reads and one that it writes to.
+	// mountsPerPod is how many containers a pod mounts: one that it reads and one that it writes to. A pod that mounts more is counted
+	// as larger than it is, see Caches.
 	mountsPerPod = 2
 	// vcpuPerPod is how many vCPUs of a CPU node go to one pod that mounts, as many as the heads of the catalog have; on a GPU node
 	// there is one such pod a GPU.
 	vcpuPerPod = 2
 )
+
+// Caches returns the memory in MiB that the mounts of a pod with these resources take of its node beyond what the node keeps for such a
+// pod: a mount for each CPU, and on a node with GPUs two for each of them. The pods of a full node then have no more than it keeps.
+func (r Resources) Caches(mounts int) int64 {
+	kept := r.MilliCPU / 1000 * mountsPerPod / vcpuPerPod
+	if r.GPUs > 0 {
+		kept = r.GPUs * mountsPerPod
+	}
+	return max(0, int64(mounts)-kept) * (MountPoolMiB + MountOverheadMiB)
+}
 
 // Mounts returns for how many BlobFuse mounts a node of this size keeps memory.
 func (s SKU) Mounts() int64 {

@@ -68,6 +68,39 @@ func TestMountsFollowThePodsThatHaveThem(t *testing.T) {
 	}
 }
 
+func TestCachesAreWhatNodesDoNotKeep(t *testing.T) {
+	const one = MountPoolMiB + MountOverheadMiB
+	for _, tc := range []struct {
+		pod    Resources
+		mounts int
+		want   int64
+	}{
+		{Resources{MilliCPU: 2000}, 2, 0},
+		{Resources{MilliCPU: 2000}, 0, 0},
+		{Resources{MilliCPU: 1000}, 3, 2 * one},
+		{Resources{MilliCPU: 1999}, 2, one},
+		{Resources{MilliCPU: 500}, 1, one},
+		{Resources{MilliCPU: 11000, GPUs: 1}, 2, 0},
+		{Resources{MilliCPU: 11000, GPUs: 1}, 3, one},
+		{Resources{MilliCPU: 11000, GPUs: 2}, 4, 0},
+	} {
+		if got := tc.pod.Caches(tc.mounts); got != tc.want {
+			t.Errorf("%+v with %d mounts: %d MiB, want %d", tc.pod, tc.mounts, got, tc.want)
+		}
+	}
+	// As many pods as a node has cores for never mount more than it keeps.
+	for _, s := range All() {
+		for cpus := int64(1); s.GPUs == 0 && cpus <= s.VCPU; cpus++ {
+			pod := Resources{MilliCPU: cpus * 1000}
+			for mounts := 1; pod.Caches(mounts) == 0; mounts++ {
+				if all := s.VCPU / cpus * int64(mounts); all > s.Mounts() {
+					t.Errorf("%s keeps %d mounts, and %d pods of %d cores have %d", s.Name, s.Mounts(), s.VCPU/cpus, cpus, all)
+				}
+			}
+		}
+	}
+}
+
 func TestA100sAreAsAzureSellsThem(t *testing.T) {
 	for name, want := range map[string]struct {
 		gpus, memory int64

@@ -8,8 +8,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"ray-on-aks/infra"
+	"ray-on-aks/infra/sku"
 	"ray-on-aks/internal/aks"
 	"ray-on-aks/internal/strict"
 	"ray-on-aks/queues"
@@ -72,11 +74,7 @@ func checkKeys(project, configMap string) error {
 		if !ours || slices.Contains(known, key) {
 			continue
 		}
-		msg := fmt.Sprintf("%s: unknown key; known are %s", full, strings.Join(known, ", "))
-		if near := strict.Nearest(key, known); near != "" {
-			msg = fmt.Sprintf("%s: unknown key; did you mean %s:%s?", full, project, near)
-		}
-		errs = append(errs, errors.New(msg))
+		errs = append(errs, fmt.Errorf("%s: unknown key%s", full, strict.Hint(key, known)))
 	}
 	return errors.Join(errs...)
 }
@@ -128,6 +126,7 @@ func (c *Config) join() {
 		c.Infra.Tenants = append(c.Infra.Tenants, infra.Tenant{Name: t.Name, Namespace: t.Namespace, Key: key})
 	}
 	c.Workloads.CPUPool = infra.CPUPool
+	c.Workloads.Sizes = c.Infra.Sizes()
 	c.Workloads.ServiceAccount = c.Infra.ServiceAccount
 	c.Workloads.Containers = c.Infra.Storage.Containers
 	c.Workloads.Priorities = slices.Sorted(maps.Keys(c.Queues.Priorities))
@@ -139,23 +138,25 @@ func (c *Config) join() {
 	}
 }
 
+// openPool stands for a pool of which infra refuses something: it has room for all, so that what follows from the mistake is not reported
+// as well.
+var openPool = workloads.Pool{Nodes: 1000, Node: sku.Resources{MilliCPU: 1 << 40, MemoryMiB: 1 << 40, GPUs: 1 << 20}}
+
 // joinPools tells the workloads of all pools, and the queues of those that they may hand out: what services hold is taken off.
 func (c *Config) joinPools() {
 	reserved := c.Workloads.Reserved()
 	for _, name := range c.Infra.Pools.Names() {
-		pool := c.Infra.Pools[name]
-		size, err := c.Infra.SKU(pool)
-		if err != nil {
-			continue // infra's own validation reports it, with its path
+		pool := openPool
+		if size, ok := c.Infra.Node(name); ok {
+			pool = workloads.Pool{Nodes: c.Infra.Pools[name].Max, Node: size.Allocatable(), Tainted: size.GPUs > 0}
 		}
-		c.Workloads.Pools = append(c.Workloads.Pools, workloads.Pool{
-			Name: name, Nodes: pool.Max, Node: size.Allocatable(), Serving: pool.Serving, Tainted: size.GPUs > 0,
-		})
+		pool.Name, pool.Serving = name, c.Infra.Pools[name].Serving && name != infra.CPUPool
+		c.Workloads.Pools = append(c.Workloads.Pools, pool)
 		if pool.Serving {
 			continue
 		}
-		queued := queues.Pool{Name: name, Nodes: pool.Max, Node: size.Allocatable(), Reserved: reserved[name]}
-		if size.GPUs > 0 {
+		queued := queues.Pool{Name: name, Nodes: pool.Nodes, Node: pool.Node, Reserved: reserved[name]}
+		if pool.Tainted {
 			queued.Taints = []corev1.Taint{aks.TaintGPU()}
 		}
 		c.Queues.Pools = append(c.Queues.Pools, queued)
@@ -176,13 +177,14 @@ func (c Config) Validate() error {
 	return errors.Join(c.Infra.Validate(), c.Queues.Validate(), c.Workloads.Validate(), c.validateDeadlines())
 }
 
-// validateDeadlines keeps KubeRay from failing a run for good while Kueue would still put it back into the queue.
+// validateDeadlines keeps KubeRay from failing a run for good while Kueue would still put it back into the queue. What is no deadline is
+// reported by itself.
 func (c Config) validateDeadlines() error {
 	var errs []error
 	wait := c.Infra.Operators.Kueue.WaitForPodsReady.Duration
 	for _, name := range c.Workloads.Declared.Names() {
 		w := c.Workloads.Declared[name]
-		if d := w.PreRunningDeadline.Duration; w.Enabled && w.Kind == workloads.KindRayJob && d <= wait {
+		if d := w.PreRunningDeadline.Duration; w.Enabled && w.Kind == workloads.KindRayJob && d >= time.Second && d <= wait {
 			errs = append(errs, fmt.Errorf("workloads.%s.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (%s), got %s", name, wait, d))
 		}
 	}

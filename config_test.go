@@ -186,7 +186,7 @@ func TestProfileAndAzureAreRequired(t *testing.T) {
 
 func TestMisspeltTopLevelKeyIsRefused(t *testing.T) {
 	err := checkKeys("ray-on-aks", `{"ray-on-aks:queus": "{}", "ray-on-aks:infra": "{}", "azure-native:location": "x"}`)
-	if err == nil || !strings.Contains(err.Error(), "ray-on-aks:queus: unknown key; did you mean ray-on-aks:queues?") {
+	if err == nil || !strings.Contains(err.Error(), "ray-on-aks:queus: unknown key; did you mean queues?") {
 		t.Errorf("got %v", err)
 	}
 	if err := checkKeys("ray-on-aks", ""); err == nil {

@@ -15,6 +15,8 @@ type Args struct {
 	Tenants []Tenant `json:"-"`
 	// Pools are all node pools, those outside the queues too.
 	Pools []Pool `json:"-"`
+	// Sizes are the VM sizes that a pool could have.
+	Sizes []sku.SKU `json:"-"`
 	// CPUPool is the pool that the heads of services run on. Those of jobs are placed by Kueue.
 	CPUPool string `json:"-"`
 	// Containers are the storage containers that can be mounted.

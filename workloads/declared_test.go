@@ -38,7 +38,7 @@ func TestAStackAddsToTheCatalog(t *testing.T) {
 // TestDefaultsAreTheKinds: a service must not begin with fields that are refused for it, and a job not without its deadlines.
 func TestDefaultsAreTheKinds(t *testing.T) {
 	got := decode(t, Declared{}, `{"j": {}, "s": {"kind": "RayService"}}`)
-	if w := got["s"]; checkKind("workloads.s", w) != nil || w.Workers != 1 {
+	if w := got["s"]; checkKind("workloads.s", "s", w) != nil || w.Workers != 1 {
 		t.Errorf("service: %+v", w)
 	}
 	if w := got["j"]; w.Kind != KindRayJob || w.ActiveDeadline.Duration == 0 || w.PreRunningDeadline.Duration == 0 {

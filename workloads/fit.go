@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"ray-on-aks/infra/sku"
@@ -14,6 +15,8 @@ type podSet struct {
 	role  string
 	count int64
 	each  sku.Resources
+	// mounts is how many storage containers each mounts.
+	mounts int
 	// pool is the only pool that it may be on; empty for any.
 	pool string
 }
@@ -21,8 +24,8 @@ type podSet struct {
 // podSets lists what Kueue counts for w, in Kueue's order.
 func podSets(w Workload) []podSet {
 	return []podSet{
-		{role: "head", count: 1, each: w.Head.resources()},
-		{role: "worker", count: int64(w.Workers), each: w.Worker.resources(), pool: w.Pool},
+		{role: "head", count: 1, each: w.Head.resources(), mounts: len(w.Storage)},
+		{role: "worker", count: int64(w.Workers), each: w.Worker.resources(), mounts: len(w.Storage), pool: w.Pool},
 		{role: "submitter", count: 1, each: submitterSize.resources()},
 	}
 }
@@ -38,11 +41,30 @@ func (s WorkerSize) resources() sku.Resources {
 	return r
 }
 
-// total is what the whole set takes.
+// total is what the whole set takes of a queue.
 func (s podSet) total() sku.Resources { return s.each.Times(s.count) }
 
-// pods lists the set's pods one by one.
-func (s podSet) pods() []sku.Resources { return slices.Repeat([]sku.Resources{s.each}, int(s.count)) }
+// onNode is what each takes of a node: what it requests, and the caches of its mounts that the node does not keep free. Kueue does not
+// count these.
+func (s podSet) onNode() sku.Resources { return withCaches(s.each, s.mounts) }
+
+func withCaches(pod sku.Resources, mounts int) sku.Resources {
+	return pod.Plus(sku.Resources{MemoryMiB: pod.Caches(mounts)})
+}
+
+// pods lists what the set's pods take of nodes, one by one.
+func (s podSet) pods() []sku.Resources {
+	return slices.Repeat([]sku.Resources{s.onNode()}, int(s.count))
+}
+
+// tooLarge says by what each exceeds a node, or nothing.
+func (s podSet) tooLarge(node sku.Resources) string {
+	over := strings.Join(s.onNode().Exceeds(node), ", ")
+	if caches := s.each.Caches(s.mounts); over != "" && caches > 0 {
+		over += fmt.Sprintf(" (%dMi of the memory are for caches of its %d mounts)", caches, s.mounts)
+	}
+	return over
+}
 
 // candidates are the flavors of q that Kueue considers for the set: it knows selectors and taints. A pool without GPUs has no quota for
 // some.
@@ -59,14 +81,35 @@ func (s podSet) candidates(q Queue) []Flavor {
 // validateFit refuses what could wait for ever: a run that is larger than all that the queue can ever get, and one that the queue admits
 // but no nodes can hold.
 func (a Args) validateFit(path string, w Workload, q Queue) error {
-	used := map[string][]podSet{}
-	var errs []error
-	for _, set := range podSets(w) {
-		if err := a.place(set, q, used); err != nil {
-			errs = append(errs, fmt.Errorf("%s: the %s can never run from queue %s: %w", path, set.role, q.Name, err))
+	errs := a.unfit(w, q)
+	if len(errs) == 0 {
+		return nil
+	}
+	fitting := sort.Search(int(w.Workers), func(n int) bool {
+		fewer := w
+		fewer.Workers = int32(n) + 1
+		return len(a.unfit(fewer, q)) > 0
+	})
+	for i, err := range errs {
+		errs[i] = fmt.Errorf("%s: %w", path, err)
+		if fitting > 0 {
+			errs[i] = fmt.Errorf("%w; with workers: %d it fits", errs[i], fitting)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// unfit places the pod sets one after another, and says which have no place. The submitter, which comes last and is small, lacks only the
+// room that another takes: it is left out where another has none.
+func (a Args) unfit(w Workload, q Queue) []error {
+	used := map[string][]podSet{}
+	var errs []error
+	for _, set := range podSets(w) {
+		if err := a.place(set, q, used); err != nil && (set.role != "submitter" || errs == nil) {
+			errs = append(errs, fmt.Errorf("the %s can never run from queue %s: %w", set.role, q.Name, err))
+		}
+	}
+	return errs
 }
 
 // place puts the set where Kueue would with an otherwise empty queue: into the first flavor that has quota for it. Kueue does not look at
@@ -76,16 +119,16 @@ func (a Args) place(set podSet, q Queue, used map[string][]podSet) error {
 	if len(candidates) == 0 {
 		return nowhere(set, q)
 	}
-	var why []error
+	var why []string
 	for i, f := range candidates {
 		taken := sum(used[f.Name])
-		tooLarge := set.each.Exceeds(f.Node)
+		tooLarge := set.tooLarge(f.Node)
 		if over := taken.Plus(set.total()).Exceeds(f.Limit); len(over) > 0 {
-			why = append(why, refusal(set, f, taken, tooLarge, over))
+			why = append(why, refusal(set, f, tooLarge, over))
 			continue
 		}
-		if len(tooLarge) > 0 {
-			return fmt.Errorf("%w; its quota would do, so it would be admitted there and wait%s", oneExceeds(f, tooLarge), a.elsewhere(set, candidates[i+1:]))
+		if tooLarge != "" {
+			return fmt.Errorf("%s; its quota would do, so it would be admitted there and wait%s", oneExceeds(f, tooLarge), a.elsewhere(set, candidates[i+1:]))
 		}
 		used[f.Name] = append(used[f.Name], set)
 		if err := a.holds(f, used[f.Name]); err != nil {
@@ -93,24 +136,20 @@ func (a Args) place(set podSet, q Queue, used map[string][]podSet) error {
 		}
 		return a.checkRest(set, candidates[i+1:])
 	}
-	return errors.Join(why...)
+	return errors.New(strings.Join(why, "; "))
 }
 
-// refusal says by how much the set exceeds a flavor, and what would do.
-func refusal(set podSet, f Flavor, taken sku.Resources, tooLarge, over []string) error {
-	if len(tooLarge) > 0 {
+// refusal says by how much the set exceeds a flavor.
+func refusal(set podSet, f Flavor, tooLarge string, over []string) string {
+	if tooLarge != "" {
 		return oneExceeds(f, tooLarge)
 	}
-	fitting := set.count
-	for fitting > 0 && len(taken.Plus(set.each.Times(fitting)).Exceeds(f.Limit)) > 0 {
-		fitting--
-	}
-	return fmt.Errorf("with %d of it the run exceeds what the queue can ever get of pool %s: %s; %d would fit; "+
-		"ask for less, or raise infra.pools.%s.max or the queue's quota", set.count, f.Name, strings.Join(over, ", "), fitting, f.Name)
+	return fmt.Sprintf("with %d of it the run exceeds what the queue can ever get of pool %s: %s; ask for less, or raise infra.pools.%s.max or the queue's quota",
+		set.count, f.Name, strings.Join(over, ", "), f.Name)
 }
 
-func oneExceeds(f Flavor, over []string) error {
-	return fmt.Errorf("one pod exceeds a node of pool %s: %s", f.Name, strings.Join(over, ", "))
+func oneExceeds(f Flavor, over string) string {
+	return fmt.Sprintf("one pod exceeds a node of pool %s: %s", f.Name, over)
 }
 
 // nowhere explains why no flavor comes into question.
@@ -157,7 +196,12 @@ func (a Args) holds(f Flavor, sets []podSet) error {
 	if !ok {
 		return fmt.Errorf("there is no pool %s behind the flavor of that name", f.Name)
 	}
-	pods := a.servicePods(pool.Name)
+	var pods []sku.Resources
+	beside := ""
+	if held := a.held(pool.Name); len(held) > 0 {
+		beside = fmt.Sprintf(", beside %s", describe(held))
+		pods = podsOf(held)
+	}
 	for _, set := range sets {
 		pods = append(pods, set.pods()...)
 	}
@@ -165,8 +209,8 @@ func (a Args) holds(f Flavor, sets []podSet) error {
 		return nil
 	}
 	last := sets[len(sets)-1]
-	return fmt.Errorf("%d nodes of pool %s cannot hold %d of it at once, though their sum could: one node holds %d; ask for less, or raise infra.pools.%s.max",
-		pool.Nodes, pool.Name, last.count, perNode(last.each, pool.Node), pool.Name)
+	return fmt.Errorf("%d nodes of pool %s cannot hold %d of it at once%s, though their sum could: one node holds %d; ask for less, or raise infra.pools.%s.max",
+		pool.Nodes, pool.Name, last.count, beside, perNode(last.onNode(), pool.Node), pool.Name)
 }
 
 func sum(sets []podSet) sku.Resources {

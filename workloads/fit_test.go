@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,23 +17,23 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 	refused(t, map[string]Declared{
 		"one pod exceeds a node of pool cpu: cpu 8000m of 7320m; its quota would do, so it would be admitted there and wait; ask for less": sized(2, "8", "4Gi", 0),
 		// One core of 29.28 is the head's.
-		"with 29 of it the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; 28 would fit; ask for less":                                                     sized(29, "1", "100Mi", 0),
-		"the submitter can never run from queue ray-jobs":                                                                                                                             sized(4, "7", "4Gi", 0),
-		"4 nodes of pool cpu cannot hold 5 of it at once, though their sum could":                                                                                                     sized(5, "4", "4Gi", 0),
-		"with 9 of it the run exceeds what the queue can ever get of pool gpu: gpu 9 of 8; 8 would fit":                                                                               sized(9, "1", "4Gi", 1),
-		"one pod exceeds a node of pool gpu: gpu 9 of 8":                                                                                                                              sized(1, "1", "4Gi", 9),
-		"it asks for 1 GPUs, and no pool behind the queue has any: there is only cpu":                                                                                                 job(func(w *Workload) { w.Team, w.Worker.GPUs = "b", 1 }),
-		"it asks for 1 GPUs, and no pool behind the queue has any":                                                                                                                    job(func(w *Workload) { w.Pool, w.Worker.GPUs = "cpu", 1 }),
-		"workloads.online-serving.head: exceeds a node of pool cpu, on which the heads of services run: cpu 8000m of 7320m":                                                           service(func(w *Workload) { w.Head = size("8", "4Gi") }),
-		"workloads.online-serving.worker: one pod exceeds a node of pool serve: gpu 2 of 1":                                                                                           service(func(w *Workload) { w.Worker.GPUs = 2 }),
-		"workloads.online-serving.workers: 1 nodes of pool serve hold at most 1 such pods, less what other services have there, got 2; ask for fewer, or raise infra.pools.serve.max": service(func(w *Workload) { w.Workers = 2 }),
+		"with 29 of it the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; ask for less, or raise infra.pools.cpu.max or the queue's quota; with workers: 26 it fits": sized(29, "1", "512Mi", 0),
+		"the submitter can never run from queue ray-jobs":                         sized(27, "1", "512Mi", 0),
+		"4 nodes of pool cpu cannot hold 5 of it at once, though their sum could": sized(5, "4", "4Gi", 0),
+		"with 9 of it the run exceeds what the queue can ever get of pool gpu: gpu 9 of 8; ask for less, or raise infra.pools.gpu.max or the queue's quota; with workers: 8 it fits": sized(9, "1", "4Gi", 1),
+		"one pod exceeds a node of pool gpu: gpu 9 of 8":                                                                                         sized(1, "1", "4Gi", 9),
+		"it asks for 1 GPUs, and no pool behind the queue has any: there is only cpu":                                                            job(func(w *Workload) { w.Team, w.Worker.GPUs = "b", 1 }),
+		"workloads.smoke.pool: pool cpu has no GPUs, and worker.gpus is 1; set it to 0, or another pool: those with GPUs are gpu":                job(func(w *Workload) { w.Pool, w.Worker.GPUs = "cpu", 1 }),
+		"workloads.online-serving.head: exceeds a node of pool cpu, on which the heads of services run: cpu 8000m of 7320m":                      service(func(w *Workload) { w.Head = size("8", "4Gi") }),
+		"workloads.online-serving.worker: one pod exceeds a node of pool serve: gpu 2 of 1":                                                      service(func(w *Workload) { w.Worker.GPUs = 2 }),
+		"workloads.online-serving.workers: 1 nodes of pool serve hold at most 1 such pods, got 2; ask for fewer, or raise infra.pools.serve.max": service(func(w *Workload) { w.Workers = 2 }),
 	})
 }
 
 func TestServicesShareTheirPool(t *testing.T) {
 	a := stack(service())
 	a.Declared["second"] = a.Declared["online-serving"]
-	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "workloads.second.workers: 1 nodes of pool serve hold at most 1") {
+	if err := a.Validate(); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "workloads.second.workers: 1 nodes of pool serve hold at most 0 such pods beside the worker of online-serving (1 of 11000m CPU, 112640Mi and 1 GPUs), got 1; ask for less, or raise infra.pools.serve.max") {
 		t.Errorf("got %v", err)
 	}
 	a.Pools[2].Nodes = 2
@@ -40,7 +41,7 @@ func TestServicesShareTheirPool(t *testing.T) {
 		t.Error(err)
 	}
 	a.Pools[0].Nodes = 0
-	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "workloads.second.head: 0 nodes of pool cpu cannot hold the heads of all services") {
+	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "workloads.online-serving.head: 0 nodes of pool cpu hold at most 0 such pods, got 1") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -74,11 +75,75 @@ func TestQuotaOfASecondPoolIsNoRoom(t *testing.T) {
 	}
 }
 
+// TestWhatIsSuggestedFits: a number of workers that a message names is accepted, and one more is not.
+func TestWhatIsSuggestedFits(t *testing.T) {
+	for _, declared := range []Declared{sized(29, "1", "512Mi", 0), sized(5, "4", "4Gi", 0), sized(4, "7", "4Gi", 0), sized(9, "1", "4Gi", 1), sized(1000, "3", "9Gi", 0)} {
+		err := stack(declared).Validate()
+		_, hint, found := strings.Cut(fmt.Sprint(err), "with workers: ")
+		if !found {
+			t.Errorf("no number is suggested: %v", err)
+			continue
+		}
+		var n int32
+		if _, err := fmt.Sscan(hint, &n); err != nil {
+			t.Fatal(err)
+		}
+		w := declared["smoke"]
+		for workers, fits := range map[int32]bool{n: true, n + 1: false} {
+			w.Workers = workers
+			if err := stack(Declared{"smoke": w}).Validate(); (err == nil) != fits {
+				t.Errorf("%d of %d workers: %v", workers, n, err)
+			}
+		}
+	}
+}
+
+// TestEachLineHasItsPath also where several pools are in question, and several sets have no place.
+func TestEachLineHasItsPath(t *testing.T) {
+	a := stack(sized(40, "1", "4Gi", 0))
+	big := node("Standard_D16ds_v6")
+	a.Tenants[0].Queue.Flavors = append(a.Tenants[0].Queue.Flavors, Flavor{Name: "big", Node: big, Limit: big})
+	a.Pools = append(a.Pools, Pool{Name: "big", Nodes: 1, Node: big})
+	w := a.Declared["smoke"]
+	w.Head = size("30", "4Gi")
+	a.Declared["smoke"] = w
+	err := a.Validate()
+	if err == nil || strings.Count(err.Error(), "\n") != 1 {
+		t.Fatalf("want one error for the head and one for the workers, got: %v", err)
+	}
+	for line := range strings.Lines(err.Error()) {
+		if !strings.HasPrefix(line, "workloads.smoke: the ") || !strings.Contains(line, "pool cpu") || !strings.Contains(line, "pool big") {
+			t.Errorf("line %q", line)
+		}
+	}
+}
+
+// TestCachesOfMountsAreCounted: they lie on the node, beside the pod that mounts.
+func TestCachesOfMountsAreCounted(t *testing.T) {
+	mounting := func(memory string, storage ...string) Declared {
+		return job(func(w *Workload) {
+			w.Workers, w.Worker.Size, w.Storage = 4, size("1", memory), storage
+			w.Head = size("3", "512Mi")
+		})
+	}
+	// A node of the CPU pool has 24490 MiB for pods, and each worker fills one.
+	if err := stack(mounting("23Gi", "models")).Validate(); err != nil {
+		t.Error(err)
+	}
+	refused(t, map[string]Declared{
+		"one pod exceeds a node of pool cpu: memory 24832Mi of 24490Mi (1280Mi of the memory are for caches of its 3 mounts)": mounting("23Gi", "aurora", "llm-pipeline", "models"),
+	})
+	a := stack(service(func(w *Workload) { w.Storage = []string{"aurora", "llm-pipeline", "models"} }))
+	if got, want := a.Reserved()["serve"].MemoryMiB, int64(110<<10+640); got != want {
+		t.Errorf("a service with three mounts holds %d MiB, want %d", got, want)
+	}
+}
+
 // TestLimitIsWhatCounts: a queue may have less, by quota, than its nodes could hold.
 func TestLimitIsWhatCounts(t *testing.T) {
 	a := stack(entry("llm-training"))
 	a.Tenants[0].Queue.Flavors[1].Limit.GPUs = 3
-	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "gpu 4 of 3; 3 would fit") {
+	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "gpu 4 of 3; ask for less, or raise infra.pools.gpu.max or the queue's quota; with workers: 3 it fits") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -104,6 +169,10 @@ func TestWarnings(t *testing.T) {
 		small := node("Standard_NC24ads_A100_v4")
 		a.Tenants[0].Queue.Flavors[1].Node, a.Tenants[0].Queue.Flavors[1].Limit = small, small.Times(8)
 	}
+	declares := func(a *Args) {
+		apart(a)
+		a.Sizes = append(a.Sizes, sku.SKU{Name: "Standard_Large", GPUs: 16})
+	}
 	none := func(*Args) {}
 	for name, test := range map[string]struct {
 		declared Declared
@@ -115,6 +184,7 @@ func TestWarnings(t *testing.T) {
 		"disabled":           {Catalog(), apart, ""},
 		"one worker":         {entry("aurora-finetune"), apart, ""},
 		"apart":              {entry("llm-training"), apart, "workloads.llm-training: its 4 workers have 4 GPUs together and no node of pool gpu has more than 1, so its workers will talk over TCP; a node of Standard_NC96ads_A100_v4 has 4"},
+		"declared size":      {entry("llm-training", func(w *Workload) { w.Workers = 9 }), declares, "workloads.llm-training: its 9 workers have 9 GPUs together and no node of pool gpu has more than 1, so its workers will talk over TCP; a node of Standard_Large has 16"},
 		"too many for a VM":  {entry("llm-training", func(w *Workload) { w.Workers = 9 }), apart, ""},
 		"service":            {service(), none, "workloads.online-serving: keeps 1 GPUs of pool serve up as long as it is enabled; queues do not count them"},
 		"on a queue's pool":  {service(func(w *Workload) { w.Pool = "gpu" }), none, "workloads.online-serving: keeps 1 GPUs of pool gpu up as long as it is enabled; queues do not count them, so they are taken off that pool's quota"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/strict"
 )
 
 // services lists the names of the enabled services whose sizes can be counted, in a fixed order.
@@ -19,34 +20,65 @@ func (a Args) services() []string {
 	})
 }
 
-// Reserved is what enabled services hold, by pool. No queue counts them, so main takes it off the quotas.
-func (a Args) Reserved() map[string]sku.Resources {
-	held := map[string]sku.Resources{}
-	for _, name := range a.services() {
+// holding is what a service has on a pool.
+type holding struct {
+	// service is the workload's name.
+	service string
+	// role is head or worker, and count how many.
+	role  string
+	count int
+	// each is what one takes of a node.
+	each sku.Resources
+}
+
+// holdings lists what the services have on a pool, in the order of their names.
+func (a Args) holdings(pool string, services []string) []holding {
+	var held []holding
+	for _, name := range services {
 		w := a.Declared[name]
-		held[a.CPUPool] = held[a.CPUPool].Plus(w.Head.resources())
-		held[w.Pool] = held[w.Pool].Plus(w.Worker.resources().Times(int64(w.Workers)))
+		if pool == a.CPUPool {
+			held = append(held, holding{name, "head", 1, headPod(w)})
+		}
+		if pool == w.Pool {
+			held = append(held, holding{name, "worker", int(w.Workers), workerPod(w)})
+		}
 	}
 	return held
 }
 
-// servicePods lists the pods that enabled services have on a pool.
-func (a Args) servicePods(pool string) []sku.Resources {
+// held lists what all services have on a pool.
+func (a Args) held(pool string) []holding { return a.holdings(pool, a.services()) }
+
+func headPod(w Workload) sku.Resources   { return withCaches(w.Head.resources(), len(w.Storage)) }
+func workerPod(w Workload) sku.Resources { return withCaches(w.Worker.resources(), len(w.Storage)) }
+
+// podsOf lists the pods one by one.
+func podsOf(held []holding) []sku.Resources {
 	var pods []sku.Resources
-	for _, name := range a.services() {
-		w := a.Declared[name]
-		if pool == a.CPUPool {
-			pods = append(pods, w.Head.resources())
-		}
-		if pool == w.Pool {
-			pods = append(pods, workerPods(w)...)
-		}
+	for _, h := range held {
+		pods = append(pods, slices.Repeat([]sku.Resources{h.each}, h.count)...)
 	}
 	return pods
 }
 
-func workerPods(w Workload) []sku.Resources {
-	return slices.Repeat([]sku.Resources{w.Worker.resources()}, int(w.Workers))
+// describe names what services have.
+func describe(held []holding) string {
+	words := make([]string, len(held))
+	for i, h := range held {
+		words[i] = fmt.Sprintf("the %s of %s (%d of %dm CPU, %dMi and %d GPUs)", h.role, h.service, h.count, h.each.MilliCPU, h.each.MemoryMiB, h.each.GPUs)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Reserved is what enabled services hold, by pool. No queue counts them, so main takes it off the quotas.
+func (a Args) Reserved() map[string]sku.Resources {
+	total := map[string]sku.Resources{}
+	for _, name := range a.services() {
+		w := a.Declared[name]
+		total[a.CPUPool] = total[a.CPUPool].Plus(headPod(w))
+		total[w.Pool] = total[w.Pool].Plus(workerPod(w).Times(int64(w.Workers)))
+	}
+	return total
 }
 
 // packs reports whether the pool's nodes, at its maximum size, can hold the pods at the same time. It puts the largest first, each onto
@@ -90,12 +122,13 @@ func (a Args) holdsTwice(w Workload) bool {
 	pool, ok := a.pool(w.Pool)
 	cpu, okCPU := a.pool(a.CPUPool)
 	return ok && okCPU && pool.Serving &&
-		packs(append(a.servicePods(pool.Name), workerPods(w)...), pool) &&
-		packs(append(a.servicePods(cpu.Name), w.Head.resources()), cpu)
+		packs(podsOf(append(a.held(pool.Name), holding{each: workerPod(w), count: int(w.Workers)})), pool) &&
+		packs(podsOf(append(a.held(cpu.Name), holding{each: headPod(w), count: 1})), cpu)
 }
 
-// validateRoom refuses a service whose pods no node can hold, or that has more of them than its pool can hold.
-func (a Args) validateRoom(path string, w Workload) error {
+// validateRoom refuses a service whose pods no node can hold, or that has more of them than its pool can hold beside the services that come
+// before it by name.
+func (a Args) validateRoom(path, name string, w Workload) error {
 	cpu, ok := a.pool(a.CPUPool)
 	if !ok {
 		return fmt.Errorf("%s: there is no pool %q, on which the heads of services run", path, a.CPUPool)
@@ -104,36 +137,50 @@ func (a Args) validateRoom(path string, w Workload) error {
 	if err != nil {
 		return err
 	}
+	head, worker := podSets(w)[0], podSets(w)[1]
 	var errs []error
-	if over := w.Head.resources().Exceeds(cpu.Node); len(over) > 0 {
-		errs = append(errs, fmt.Errorf("%s.head: exceeds a node of pool %s, on which the heads of services run: %s; ask for less",
-			path, cpu.Name, strings.Join(over, ", ")))
+	if over := head.tooLarge(cpu.Node); over != "" {
+		errs = append(errs, fmt.Errorf("%s.head: exceeds a node of pool %s, on which the heads of services run: %s; ask for less", path, cpu.Name, over))
 	}
-	if over := w.Worker.resources().Exceeds(pool.Node); len(over) > 0 {
-		errs = append(errs, fmt.Errorf("%s.worker: one pod exceeds a node of pool %s: %s; ask for less, or set another pool",
-			path, pool.Name, strings.Join(over, ", ")))
+	if over := worker.tooLarge(pool.Node); over != "" {
+		errs = append(errs, fmt.Errorf("%s.worker: one pod exceeds a node of pool %s: %s; ask for less, or set another pool", path, pool.Name, over))
 	}
 	if errs != nil {
 		return errors.Join(errs...)
 	}
-	if !packs(a.servicePods(cpu.Name), cpu) {
-		errs = append(errs, fmt.Errorf("%s.head: %d nodes of pool %s cannot hold the heads of all services; raise infra.pools.%s.max",
-			path, cpu.Nodes, cpu.Name, cpu.Name))
-	}
-	if !packs(a.servicePods(pool.Name), pool) {
-		alone := sort.Search(int(w.Workers), func(n int) bool {
-			return !packs(slices.Repeat([]sku.Resources{w.Worker.resources()}, n+1), pool)
-		})
-		errs = append(errs, fmt.Errorf("%s.workers: %d nodes of pool %s hold at most %d such pods, less what other services have there, got %d; "+
-			"ask for fewer, or raise infra.pools.%s.max", path, pool.Nodes, pool.Name, alone, w.Workers, pool.Name))
-	}
-	return errors.Join(errs...)
+	before := slices.DeleteFunc(a.services(), func(other string) bool { return other >= name })
+	return errors.Join(
+		checkRoom(path+".head", cpu, a.holdings(cpu.Name, before), holding{name, "head", 1, headPod(w)}),
+		checkRoom(path+".workers", pool, a.holdings(pool.Name, before), holding{name, "worker", int(w.Workers), workerPod(w)}))
 }
 
-// servicePool returns the pool that the service names.
+// checkRoom refuses more pods than the pool holds beside those that are there.
+func checkRoom(path string, pool Pool, there []holding, more holding) error {
+	fitting := sort.Search(more.count, func(n int) bool {
+		return !packs(append(podsOf(there), slices.Repeat([]sku.Resources{more.each}, n+1)...), pool)
+	})
+	if fitting == more.count || !packs(podsOf(there), pool) {
+		return nil // or what is there is refused itself
+	}
+	beside := ""
+	if len(there) > 0 {
+		beside = " beside " + describe(there)
+	}
+	less := "ask for less"
+	if fitting > 0 {
+		less = "ask for fewer"
+	}
+	return fmt.Errorf("%s: %d nodes of pool %s hold at most %d such pods%s, got %d; %s, or raise infra.pools.%s.max",
+		path, pool.Nodes, pool.Name, fitting, beside, more.count, less, pool.Name)
+}
+
+// servicePool returns the pool that the service names. It suggests only pools whose nodes take its workers.
 func (a Args) servicePool(path string, w Workload) (Pool, error) {
 	var all, serving []string
 	for _, p := range a.Pools {
+		if !a.takes(p.Name, w) {
+			continue
+		}
 		all = append(all, p.Name)
 		if p.Serving {
 			serving = append(serving, p.Name)
@@ -141,11 +188,11 @@ func (a Args) servicePool(path string, w Workload) (Pool, error) {
 	}
 	if w.Pool == "" {
 		return Pool{}, fmt.Errorf("%s.pool: must be set, since no queue chooses one for a service; pools for services are %s (infra.pools.<name>.serving)",
-			path, listed(serving))
+			path, strict.List(serving))
 	}
 	pool, ok := a.pool(w.Pool)
 	if !ok {
-		return Pool{}, fmt.Errorf("%s.pool: %w", path, unknownName("pool", w.Pool, all))
+		return Pool{}, fmt.Errorf("%s.pool: %w", path, strict.Unknown("pool", w.Pool, all))
 	}
-	return pool, checkTaint(path, w, pool.Name, pool.Tainted)
+	return pool, a.checkGPUs(path, w, pool, all)
 }

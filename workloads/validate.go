@@ -24,7 +24,7 @@ func (a Args) Validate() error {
 		path := "workloads." + name
 		declared := a.Declared[name]
 		w := a.resolved(declared)
-		err := checkKind(path, declared)
+		err := checkKind(path, name, declared)
 		if err == nil {
 			err = a.validateWorkload(path, name, w)
 		}
@@ -35,9 +35,9 @@ func (a Args) Validate() error {
 
 func (a Args) validateWorkload(path, name string, w Workload) error {
 	sizes := w.validateSizes(path)
-	err := errors.Join(checkName(path, name, w.Kind), w.validateProgram(path, name), w.validateFields(path), w.validateStorage(path), sizes)
+	err := errors.Join(a.checkName(path, name, w.Kind), w.validateProgram(path, name), w.validateFields(path), a.validateStorage(path, w), sizes)
 	if w.Enabled {
-		err = errors.Join(err, a.validateOnStack(path, w, sizes == nil))
+		err = errors.Join(err, a.validateOnStack(path, name, w, sizes == nil))
 	}
 	if err == nil {
 		// The last guard: KubeRay itself. It speaks of the rendered object, so it is asked only when our own checks are content.
@@ -46,16 +46,16 @@ func (a Args) validateWorkload(path, name string, w Workload) error {
 	return err
 }
 
-// checkKind refuses an unknown kind, and fields that are set but mean nothing to the kind. It is given what was declared: what the
-// program fills in is none of the user's business.
-func checkKind(path string, w Workload) error {
+// checkKind refuses an unknown kind, another than the catalog's, and fields that are set but mean nothing to the kind. It is given what
+// was declared: what the program fills in is none of the user's business.
+func checkKind(path, name string, w Workload) error {
 	kinds := []string{string(KindRayJob), string(KindRayService)}
 	if !slices.Contains(kinds, string(w.Kind)) {
-		hint := ""
-		if near := strict.Nearest(string(w.Kind), kinds); near != "" {
-			hint = fmt.Sprintf("; did you mean %s?", near)
-		}
-		return fmt.Errorf("%s.kind: must be %s, got %q%s", path, strings.Join(kinds, " or "), w.Kind, hint)
+		return fmt.Errorf("%s.kind: must be %s, got %q%s", path, strings.Join(kinds, " or "), w.Kind, strict.Hint(string(w.Kind), kinds))
+	}
+	if entry, ok := Catalog()[name]; ok && entry.Kind != w.Kind {
+		// Its other fields are those of the catalog, for the kind there: what they lack or have too much is not the user's mistake.
+		return fmt.Errorf("%s.kind: must be %s, as %s is in the catalog, got %s; declare a workload of another name", path, entry.Kind, name, w.Kind)
 	}
 	fields := strict.Fields(reflect.TypeFor[Workload]())
 	var errs []error
@@ -67,20 +67,23 @@ func checkKind(path string, w Workload) error {
 	return errors.Join(errs...)
 }
 
-func checkName(path, name string, kind Kind) error {
-	var errs []error
-	if msgs := validation.IsDNS1035Label(name); len(msgs) > 0 {
-		errs = append(errs, fmt.Errorf("%s: %q is no name for a workload: %s", path, name, strings.Join(msgs, "; ")))
-	}
+func (a Args) checkName(path, name string, kind Kind) error {
 	most, why := maxBaseName, fmt.Sprintf("leave room for the run's hash in the %d that KubeRay allows", maxName)
 	if kind == KindRayService {
 		most, why = maxName, "leave room for what KubeRay appends for its cluster and pods"
 	}
-	if len(name) > most {
-		errs = append(errs, fmt.Errorf("%s: %q has %d characters; at most %d %s; %q would do",
-			path, name, len(name), most, why, strings.TrimRight(name[:most], "-")))
+	if len(name) <= most {
+		if msgs := validation.IsDNS1035Label(name); len(msgs) > 0 {
+			return fmt.Errorf("%s: %q is no name for a workload: %s", path, name, strings.Join(msgs, "; "))
+		}
+		return nil
 	}
-	return errors.Join(errs...)
+	msg := fmt.Sprintf("%s: %q has %d characters; at most %d %s", path, name, len(name), most, why)
+	short := strings.TrimRight(name[:most], "-")
+	if _, taken := a.Declared[short]; !taken && len(validation.IsDNS1035Label(short)) == 0 {
+		msg += fmt.Sprintf("; %q would do", short)
+	}
+	return errors.New(msg)
 }
 
 // validateRendered asks KubeRay's validators.
@@ -96,7 +99,7 @@ func (a Args) validateRendered(path, name string, w Workload) error {
 		}
 		service := &rayv1.RayService{ObjectMeta: objectMeta(run), Spec: *spec}
 		if err := errors.Join(rayutils.ValidateRayServiceMetadata(service.ObjectMeta), rayutils.ValidateRayServiceSpec(service)); err != nil {
-			return fmt.Errorf("%s: KubeRay refuses the service: %w", path, err)
+			return fmt.Errorf("%s: KubeRay refuses the service: %s", path, oneLine(err))
 		}
 		return nil
 	}
@@ -108,8 +111,11 @@ func (a Args) validateRendered(path, name string, w Workload) error {
 		spec.Suspend = suspend
 		job := &rayv1.RayJob{ObjectMeta: metav1.ObjectMeta{Name: object.Meta.Name, Labels: object.Meta.Labels}, Spec: *spec}
 		if err := errors.Join(rayutils.ValidateRayJobMetadata(job.ObjectMeta), rayutils.ValidateRayJobSpec(job)); err != nil {
-			errs = append(errs, fmt.Errorf("%s: KubeRay refuses the job (suspend %t): %w", path, suspend, err))
+			errs = append(errs, fmt.Errorf("%s: KubeRay refuses the job (suspend %t): %s", path, suspend, oneLine(err)))
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// oneLine puts errors that were joined behind one path, so that no line is without any.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

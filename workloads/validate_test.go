@@ -3,6 +3,7 @@ package workloads
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // refused fails for each configuration that is not refused with its words.
@@ -35,18 +36,23 @@ func TestFieldsAreBounded(t *testing.T) {
 		"workloads.smoke.worker.cpus: must be between 1m and 1024, got 0":                         job(worker("0", "1Gi")),
 		"workloads.smoke.worker.cpus: must be between 1m and 1024, got 100u":                      job(worker("0.0001", "1Gi")),
 		// Past int64 in thousandths, where MilliValue answers 0, and only as a product with the workers.
-		"workloads.smoke.worker.cpus: must be between 1m and 1024, got 9223372036854775807":    job(worker("9223372036854775807", "1Gi")),
-		"workloads.smoke.head.cpus: must be between 1m and 1024, got 9223372036854775":         job(head("9223372036854775", "1Gi")),
-		"workloads.smoke.head.memory: must be between 1Mi and 64Ti, got 4":                     job(head("1", "4")),
-		"workloads.smoke.head.memory: must be between 1Mi and 64Ti, got 65Ti":                  job(head("1", "65Ti")),
-		"workloads.smoke.worker.memory: must be between 1Mi and 64Ti, got 9223372036854775807": job(worker("1", "9223372036854775807")),
-		"workloads.smoke.activeDeadline: must be between 1s and":                               job(func(w *Workload) { w.ActiveDeadline.Duration = 0 }),
-		"workloads.smoke.preRunningDeadline: must be between 1s and":                           job(func(w *Workload) { w.PreRunningDeadline.Duration = 0 }),
-		"workloads.smoke.env.A-B=: is no name for a variable":                                  job(env("A-B=")),
-		"workloads.smoke.env.RUN_ID: names that begin with RUN_":                               job(env("RUN_ID")),
-		"workloads.smoke.env.RAY_AUTH_MODE: belongs to KubeRay":                                job(env("RAY_AUTH_MODE")),
-		"workloads.smoke.env.RAY_ADDRESS: belongs to KubeRay":                                  job(env("RAY_ADDRESS")),
-		"workloads.online-serving.env.SERVE_TOKEN: is set by the program":                      service(env("SERVE_TOKEN")),
+		"workloads.smoke.worker.cpus: must be between 1m and 1024, got 9223372036854775807":                                                     job(worker("9223372036854775807", "1Gi")),
+		"workloads.smoke.head.cpus: must be between 1m and 1024, got 9223372036854775":                                                          job(head("9223372036854775", "1Gi")),
+		"workloads.smoke.head.memory: must be between 512Mi and 64Ti, got 4: Ray gives 30% to its object store":                                 job(head("1", "4")),
+		"workloads.smoke.head.memory: must be between 512Mi and 64Ti, got 65Ti; no VM has more":                                                 job(head("1", "65Ti")),
+		"workloads.smoke.worker.memory: must be between 512Mi and 64Ti, got 9223372036854775807":                                                job(worker("1", "9223372036854775807")),
+		"workloads.smoke.activeDeadline: must be whole seconds between 1s and":                                                                  job(func(w *Workload) { w.ActiveDeadline.Duration = 0 }),
+		"workloads.smoke.preRunningDeadline: must be whole seconds between 1s and":                                                              job(func(w *Workload) { w.PreRunningDeadline.Duration = 0 }),
+		"workloads.smoke.activeDeadline: must be whole seconds between 1s and 2147483647s, for example 90m, got 1m30.5s":                        job(func(w *Workload) { w.ActiveDeadline.Duration = 90500 * time.Millisecond }),
+		"workloads.smoke.preRunningDeadline: must be whole seconds":                                                                             job(func(w *Workload) { w.PreRunningDeadline.Duration++ }),
+		"workloads.smoke.activeDeadline: must be longer than preRunningDeadline (45m0s), which would never come otherwise, got 30m0s; raise it": job(func(w *Workload) { w.ActiveDeadline.Duration = 30 * time.Minute }),
+		"workloads.smoke.worker.memory: must be between 512Mi and 64Ti, got 511Mi: Ray gives":                                                   job(worker("1", "511Mi")),
+		"workloads.smoke.storage: must be at most 4 containers, got 5: each is mounted by a process of 640Mi":                                   job(func(w *Workload) { w.Storage = []string{"a", "b", "c", "d", "e"} }),
+		"workloads.smoke.env.A-B=: is no name for a variable":                                                                                   job(env("A-B=")),
+		"workloads.smoke.env.RUN_ID: names that begin with RUN_":                                                                                job(env("RUN_ID")),
+		"workloads.smoke.env.RAY_AUTH_MODE: belongs to KubeRay":                                                                                 job(env("RAY_AUTH_MODE")),
+		"workloads.smoke.env.RAY_ADDRESS: belongs to KubeRay":                                                                                   job(env("RAY_ADDRESS")),
+		"workloads.online-serving.env.SERVE_TOKEN: is set by the program":                                                                       service(env("SERVE_TOKEN")),
 	})
 }
 
@@ -56,28 +62,34 @@ func TestProgramsAreChecked(t *testing.T) {
 		return service(func(w *Workload) { w.Script, w.Entrypoint = "", entrypoint })
 	}
 	refused(t, map[string]Declared{
-		"workloads.smoke: exactly one of script and entrypoint":                                  job(func(w *Workload) { w.Entrypoint = "true" }),
-		"workloads.smoke.script: there is no program \"smok.py\"; did you mean smoke.py?":        job(func(w *Workload) { w.Script = "smok.py" }),
-		"workloads.smoke.script: there is no program \"raylib/run.py\", only aurora_finetune.py": job(func(w *Workload) { w.Script = "raylib/run.py" }),
-		`workloads.smoke.image: "my ray:1" is no image`:                                          image("my ray:1"),
-		`workloads.smoke.image: " " is no image`:                                                 image(" "),
-		`workloads.smoke.image: ":2.55.1" is no image`:                                           image(":2.55.1"),
-		`workloads.smoke.image: "example.io/:2.55.1" is no image`:                                image("example.io/:2.55.1"),
-		`workloads.mine.entrypoint: has no command in it, got " \t"`:                             {"mine": running(" \t")},
-		`workloads.mine.entrypoint: "python -c 'print(1)" is no command line`:                    {"mine": running("python -c 'print(1)")},
-		"workloads.smoek: exactly one of script and entrypoint must be set; did you mean smoke?": {"smoek": Defaults()},
-		`workloads.online-serving.entrypoint: of a RayService must be module:attribute`:          serves("python serve.py"),
-		`package.module:app, got "serve"`:                                                        serves("serve"),
-		"workloads.online-serving.script: smoke.py has no app that a RayService could serve":     service(func(w *Workload) { w.Script = "smoke.py" }),
+		"workloads.smoke: exactly one of script and entrypoint":                                                                                  job(func(w *Workload) { w.Entrypoint = "true" }),
+		"workloads.smoke.script: there is no program \"smok.py\"; did you mean smoke.py?":                                                        job(func(w *Workload) { w.Script = "smok.py" }),
+		"workloads.smoke.script: there is no program \"raylib/run.py\"; known are aurora_finetune.py":                                            job(func(w *Workload) { w.Script = "raylib/run.py" }),
+		`workloads.smoke.image: "my ray:1" is no image`:                                                                                          image("my ray:1"),
+		`workloads.smoke.image: " " is no image`:                                                                                                 image(" "),
+		`workloads.smoke.image: ":2.55.1" is no image`:                                                                                           image(":2.55.1"),
+		`workloads.smoke.image: "example.io/:2.55.1" is no image`:                                                                                image("example.io/:2.55.1"),
+		`workloads.mine.entrypoint: has no command in it, got " \t"`:                                                                             {"mine": running(" \t")},
+		"workloads.smoek: exactly one of script and entrypoint must be set; did you mean smoke?":                                                 {"smoek": Defaults()},
+		`workloads.online-serving.entrypoint: of a RayService must be module:attribute`:                                                          serves("python serve.py"),
+		`package.module:app, got "serve"`:                                                                                                        serves("serve"),
+		"workloads.mine.kind: must be RayService, got RayJob: serve_llm.py serves until it is stopped, and would end only by the job's deadline": {"mine": scripted("serve_llm.py")},
+		`workloads.mine.script: there is no program "serve_lm.py"; known are aurora_finetune.py`:                                                 {"mine": scripted("serve_lm.py")},
+		"workloads.online-serving.kind: must be RayService, as online-serving is in the catalog, got RayJob; declare a workload of another name": service(func(w *Workload) { w.Kind = KindRayJob }),
+		"workloads.smoke.kind: must be RayJob, as smoke is in the catalog, got RayService":                                                       job(func(w *Workload) { w.Kind = KindRayService }),
+		"workloads.online-serving.script: smoke.py has no app that a RayService could serve":                                                     service(func(w *Workload) { w.Script = "smoke.py" }),
 	})
 }
 
 func TestRoutes(t *testing.T) {
 	route := func(prefix string) Declared { return service(func(w *Workload) { w.RoutePrefix = prefix }) }
 	refused(t, map[string]Declared{
-		`workloads.online-serving.routePrefix: must begin with / and not end with one, for example /aurora, got "aurora"; did you mean /aurora?`: route("aurora"),
+		`workloads.online-serving.routePrefix: must begin with / and not end with one, without segments . and .., for example /aurora, got "aurora"; did you mean /aurora?`: route("aurora"),
 		`got "/aurora/"; did you mean /aurora?`: route("/aurora/"),
 		`got "/{name}"`:                         route("/{name}"),
+		`got "/a/../b"; did you mean /b?`:       route("/a/../b"),
+		`got "/a/./b"; did you mean /a/b?`:      route("/a/./b"),
+		`got "/.."; did you mean /?`:            route("/.."),
 		`got "/-/healthz"`:                      route("/-/healthz"),
 	})
 	for _, prefix := range []string{"", "/", "/a", "/a/b-c_d.e"} {
@@ -94,21 +106,22 @@ func TestOtherPartsAreNamedRight(t *testing.T) {
 		return entry("aurora-finetune", func(w *Workload) { w.Output = output })
 	}
 	refused(t, map[string]Declared{
-		`workloads.smoke.team: there is no team "zebra", only a, b`:                                                                        job(func(w *Workload) { w.Team = "zebra" }),
-		`workloads.smoke.priority: there is no priority "norml"; did you mean normal?`:                                                     job(func(w *Workload) { w.Priority = "norml" }),
-		`workloads.smoke.storage: there is no container "model"; did you mean models?`:                                                     job(func(w *Workload) { w.Storage = []string{"model"} }),
-		`workloads.smoke.storage: "models" is listed twice`:                                                                                job(func(w *Workload) { w.Storage = []string{"models", "models"} }),
-		"workloads.aurora-finetune.output: \"results/x\" lies in container results, which is not mounted; storage is aurora, models":       output("results/x"),
-		`workloads.aurora-finetune.output: must be <container>/<prefix>`:                                                                   output("aurora"),
-		`for example aurora/checkpoints, got "aurora/../models"`:                                                                           output("aurora/../models"),
-		`for example aurora/checkpoints, got "/aurora/x/"`:                                                                                 output("/aurora/x/"),
-		`workloads.smoke.pool: there is no pool "cpus"; did you mean cpu?`:                                                                 job(pool("cpus")),
-		"workloads.aurora-finetune.pool: pool serve is kept out of the queues (infra.pools.serve.serving), so no job can run there; pools": entry("aurora-finetune", pool("serve")),
-		"workloads.aurora-finetune.pool: queue ray-jobs has no share of pool gpu, only of cpu":                                             entry("aurora-finetune", pool("gpu"), func(w *Workload) { w.Team = "b" }),
-		"workloads.smoke.pool: pool gpu is for pods with GPUs, and worker.gpus is 0":                                                       job(pool("gpu")),
-		"workloads.online-serving.pool: must be set, since no queue chooses one for a service; pools for services are serve":               service(pool("")),
-		`workloads.online-serving.pool: there is no pool "server"; did you mean serve?`:                                                    service(pool("server")),
-		"workloads.online-serving.pool: pool serve is for pods with GPUs, and worker.gpus is 0":                                            service(func(w *Workload) { w.Worker.GPUs = 0 }),
+		`workloads.smoke.team: there is no team "zebra"; known are a, b`:                                                                                   job(func(w *Workload) { w.Team = "zebra" }),
+		`workloads.smoke.priority: there is no priority "norml"; did you mean normal?`:                                                                     job(func(w *Workload) { w.Priority = "norml" }),
+		`workloads.smoke.storage[0]: there is no container "model"; did you mean models?`:                                                                  job(func(w *Workload) { w.Storage = []string{"model"} }),
+		`workloads.smoke.storage[1]: repeats models; leave it out`:                                                                                         job(func(w *Workload) { w.Storage = []string{"models", "models"} }),
+		"workloads.aurora-finetune.output: \"results/x\" lies in container results, which is not mounted; storage is aurora, models: write to one of them": output("results/x"),
+		`workloads.aurora-finetune.output: must be <container>/<prefix>`:                                                                                   output("aurora"),
+		`for example aurora/checkpoints, got "aurora/../models"`:                                                                                           output("aurora/../models"),
+		`for example aurora/checkpoints, got "/aurora/x/"`:                                                                                                 output("/aurora/x/"),
+		"llm-pipeline, which is not mounted; storage is aurora, models: add llm-pipeline to it, or write to one of them":                                   output("llm-pipeline/x"),
+		`workloads.smoke.pool: there is no pool "cpus"; did you mean cpu?`:                                                                                 job(pool("cpus")),
+		"workloads.aurora-finetune.pool: pool serve is kept out of the queues (infra.pools.serve.serving), so no job can run there; pools for it are gpu":  entry("aurora-finetune", pool("serve")),
+		"workloads.aurora-finetune.pool: queue ray-jobs has no share of pool gpu; pools for it are none":                                                   entry("aurora-finetune", pool("gpu"), func(w *Workload) { w.Team = "b" }),
+		"workloads.smoke.pool: pool gpu is for pods with GPUs, and worker.gpus is 0; set it, or another pool: those without GPUs are cpu":                  job(pool("gpu")),
+		"workloads.online-serving.pool: must be set, since no queue chooses one for a service; pools for services are serve":                               service(pool("")),
+		`workloads.online-serving.pool: there is no pool "server"; did you mean serve?`:                                                                    service(pool("server")),
+		"workloads.online-serving.pool: pool serve is for pods with GPUs, and worker.gpus is 0":                                                            service(func(w *Workload) { w.Worker.GPUs = 0 }),
 	})
 }
 
@@ -156,7 +169,7 @@ func TestUsualImagesAndEntrypoints(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, command := range []string{`python -c "print('it works')"`, "A=$(date) python a.py && echo done\n", `python 'a b.py' --x=\"`} {
+	for _, command := range []string{`python -c "print('it works')"`, "A=$(date) python a.py --day '$(date)'\n", `python 'a b.py' --x=\"`} {
 		if err := stack(Declared{"mine": running(command)}).Validate(); err != nil {
 			t.Error(err)
 		}

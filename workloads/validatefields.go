@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/strict"
+
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -20,12 +23,16 @@ const (
 	maxRetries = 100
 	// maxGPUs is more than one VM has.
 	maxGPUs = 64
+	// maxStorage bounds the mounts of a pod, whose caches no request covers. Those beyond what a node keeps are counted in the fit check.
+	maxStorage = 4
 )
 
-// The bounds of one pod: the least that Kubernetes counts or a process can use, and more than the largest VM has.
+// The bounds of one pod: the least that Kubernetes counts and that Ray starts with, and more than the largest VM has. Ray gives 30 % of the
+// memory to its object store and refuses one of less than 75 MiB, which needs 250 MiB in all; its own processes take as much again.
+// https://github.com/ray-project/ray/blob/ray-2.55.1/python/ray/_private/ray_constants.py
 // https://learn.microsoft.com/azure/virtual-machines/sizes/memory-optimized/m-family
 var (
-	minPod = size("1m", "1Mi")
+	minPod = size("1m", "512Mi")
 	maxPod = size("1024", "64Ti")
 )
 
@@ -55,7 +62,7 @@ func (w Workload) validateFields(path string) error {
 		if w.Generation < 0 {
 			add(".generation: must not be negative, got %d", w.Generation)
 		}
-		errs = append(errs, checkSeconds(path+".activeDeadline", w.ActiveDeadline.Duration), checkSeconds(path+".preRunningDeadline", w.PreRunningDeadline.Duration))
+		errs = append(errs, w.validateDeadlines(path))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		if msgs := validation.IsEnvVarName(name); len(msgs) > 0 {
@@ -74,9 +81,21 @@ func (w Workload) validateFields(path string) error {
 	return errors.Join(errs...)
 }
 
+// validateDeadlines checks each deadline by itself, then against the other: both are counted from the same moment.
+func (w Workload) validateDeadlines(path string) error {
+	active, preRunning := w.ActiveDeadline.Duration, w.PreRunningDeadline.Duration
+	err := errors.Join(checkSeconds(path+".activeDeadline", active), checkSeconds(path+".preRunningDeadline", preRunning))
+	if err == nil && active <= preRunning {
+		err = fmt.Errorf("%s.activeDeadline: must be longer than preRunningDeadline (%s), which would never come otherwise, got %s; raise it",
+			path, preRunning, active)
+	}
+	return err
+}
+
+// checkSeconds refuses what KubeRay does not count: it has whole seconds, in 32 bits.
 func checkSeconds(path string, d time.Duration) error {
-	if d < time.Second || d.Seconds() > math.MaxInt32 {
-		return fmt.Errorf("%s: must be between 1s and %d seconds, got %s", path, math.MaxInt32, d)
+	if d < time.Second || d.Seconds() > math.MaxInt32 || d%time.Second != 0 {
+		return fmt.Errorf("%s: must be whole seconds between 1s and %ds, for example 90m, got %s", path, math.MaxInt32, d)
 	}
 	return nil
 }
@@ -101,32 +120,54 @@ func (s Size) validate(path string) error {
 		errs = append(errs, fmt.Errorf("%s.cpus: must be between %s and %s, got %s; no VM has more",
 			path, minPod.CPUs.String(), maxPod.CPUs.String(), s.CPUs.String()))
 	}
-	if s.Memory.Cmp(minPod.Memory) < 0 || s.Memory.Cmp(maxPod.Memory) > 0 {
-		errs = append(errs, fmt.Errorf("%s.memory: must be between %s and %s, got %s; no VM has more, and 4Gi is four gibibytes",
+	if s.Memory.Cmp(minPod.Memory) < 0 {
+		errs = append(errs, fmt.Errorf("%s.memory: must be between %s and %s, got %s: Ray gives 30%% to its object store, which needs 75Mi, and its own "+
+			"processes need the rest; 4Gi is four gibibytes", path, minPod.Memory.String(), maxPod.Memory.String(), s.Memory.String()))
+	}
+	if s.Memory.Cmp(maxPod.Memory) > 0 {
+		errs = append(errs, fmt.Errorf("%s.memory: must be between %s and %s, got %s; no VM has more",
 			path, minPod.Memory.String(), maxPod.Memory.String(), s.Memory.String()))
 	}
 	return errors.Join(errs...)
 }
 
-// validateStorage checks that the output is where the pods can write.
-func (w Workload) validateStorage(path string) error {
+// validateStorage checks what is mounted, and that the output is where the pods can write. Whether a container exists is asked only where
+// the workload runs.
+func (a Args) validateStorage(path string, w Workload) error {
 	var errs []error
+	if n := len(w.Storage); n > maxStorage {
+		errs = append(errs, fmt.Errorf("%s.storage: must be at most %d containers, got %d: each is mounted by a process of %dMi on the node, beside the pod; "+
+			"put what belongs together into one container, in folders", path, maxStorage, n, sku.MountPoolMiB+sku.MountOverheadMiB))
+	}
 	for i, name := range w.Storage {
 		if slices.Contains(w.Storage[:i], name) {
-			errs = append(errs, fmt.Errorf("%s.storage: %q is listed twice", path, name))
+			errs = append(errs, fmt.Errorf("%s.storage[%d]: repeats %s; leave it out", path, i, name))
+			continue
+		}
+		if w.Enabled && !slices.Contains(a.Containers, name) {
+			errs = append(errs, fmt.Errorf("%s.storage[%d]: %w (infra.storage.containers)", path, i, strict.Unknown("container", name, a.unmounted(w))))
 		}
 	}
-	if w.Output == "" {
-		return errors.Join(errs...)
-	}
+	return errors.Join(append(errs, a.validateOutput(path+".output", w))...)
+}
+
+// unmounted lists the containers that w could mount beside those that it mounts.
+func (a Args) unmounted(w Workload) []string {
+	return slices.DeleteFunc(slices.Clone(a.Containers), func(name string) bool { return slices.Contains(w.Storage, name) })
+}
+
+func (a Args) validateOutput(path string, w Workload) error {
 	container, _, _ := strings.Cut(w.Output, "/")
 	switch {
+	case w.Output == "" || outputPattern.MatchString(w.Output) && slices.Contains(w.Storage, container):
+		return nil
 	case !outputPattern.MatchString(w.Output):
-		errs = append(errs, fmt.Errorf("%s.output: must be <container>/<prefix> of letters, digits, dots, hyphens and underscores, "+
-			"for example aurora/checkpoints, got %q", path, w.Output))
-	case !slices.Contains(w.Storage, container):
-		errs = append(errs, fmt.Errorf("%s.output: %q lies in container %s, which is not mounted; storage is %s: add %s to it, or write to one of them",
-			path, w.Output, container, listed(w.Storage), container))
+		return fmt.Errorf("%s: must be <container>/<prefix> of letters, digits, dots, hyphens and underscores, for example aurora/checkpoints, got %q",
+			path, w.Output)
 	}
-	return errors.Join(errs...)
+	mend := "write to one of them"
+	if slices.Contains(a.Containers, container) {
+		mend = fmt.Sprintf("add %s to it, or ", container) + mend
+	}
+	return fmt.Errorf("%s: %q lies in container %s, which is not mounted; storage is %s: %s", path, w.Output, container, strict.List(w.Storage), mend)
 }

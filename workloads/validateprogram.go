@@ -3,13 +3,14 @@ package workloads
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
-	"strings"
+	"slices"
+	"sync"
 
 	"ray-on-aks/internal/strict"
 
 	"github.com/distribution/reference"
-	"github.com/google/shlex"
 )
 
 var (
@@ -24,9 +25,9 @@ func (w Workload) validateProgram(path, name string) error {
 	var errs []error
 	if (w.Script == "") == (w.Entrypoint == "") {
 		hint := ""
-		if near := strict.Nearest(name, Catalog().Names()); near != "" && w.Script == "" && near != name {
+		if names := Catalog().Names(); w.Script == "" && !slices.Contains(names, name) && strict.Nearest(name, names) != "" {
 			// An entry of the catalog brings its script along; a misspelt one is a new workload without any.
-			hint = fmt.Sprintf("; did you mean %s?", near)
+			hint = strict.Hint(name, names)
 		}
 		errs = append(errs, fmt.Errorf("%s: exactly one of script and entrypoint must be set%s", path, hint))
 	}
@@ -34,47 +35,67 @@ func (w Workload) validateProgram(path, name string) error {
 	if _, err := reference.ParseNormalizedNamed(w.Image); err != nil {
 		errs = append(errs, fmt.Errorf("%s.image: %q is no image, such as registry/repository:tag: %w", path, w.Image, err))
 	}
-	files, err := scriptsOf(w)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("%s.script: %w", path, err))
-	}
+	errs = append(errs, w.validateScript(path))
 	if w.Kind == KindRayService {
-		errs = append(errs, w.validateServed(path, files))
+		errs = append(errs, w.validateServed(path))
 	} else {
-		errs = append(errs, checkCommand(path, w.Entrypoint))
+		errs = append(errs, w.checkCommand(path))
 	}
 	return errors.Join(errs...)
 }
 
-// checkCommand refuses what bash would refuse when the pods are up: KubeRay pastes the command into a line of it.
-func checkCommand(path, command string) error {
-	if words, err := shlex.Split(command); err != nil {
-		return fmt.Errorf("%s.entrypoint: %q is no command line: %w", path, command, err)
-	} else if command != "" && len(words) == 0 {
-		return fmt.Errorf("%s.entrypoint: has no command in it, got %q", path, command)
+// validateScript checks that the script exists, and is for the kind. Only those that are for it are suggested.
+func (w Workload) validateScript(path string) error {
+	var fit []string
+	for _, script := range Scripts() {
+		if serves()[script] == (w.Kind == KindRayService) {
+			fit = append(fit, script)
+		}
 	}
-	return nil
+	switch {
+	case w.Script == "" || slices.Contains(fit, w.Script):
+		return nil
+	case !slices.Contains(Scripts(), w.Script):
+		return fmt.Errorf("%s.script: %w", path, strict.Unknown("program", w.Script, fit))
+	case w.Kind == KindRayService:
+		return fmt.Errorf("%s.script: %s has no app that a %s could serve; run it as a %s", path, w.Script, w.Kind, KindRayJob)
+	default:
+		return fmt.Errorf("%s.kind: must be %s, got %s: %s serves until it is stopped, and would end only by the job's deadline",
+			path, KindRayService, w.Kind, w.Script)
+	}
 }
 
+// serves says which programs have an app. They are embedded, so it is found out once.
+var serves = sync.OnceValue(func() map[string]bool {
+	has := map[string]bool{}
+	for _, script := range Scripts() {
+		program, err := entrypoints.ReadFile(path.Join("entrypoints", script))
+		has[script] = err == nil && definesApp.Match(program)
+	}
+	return has
+})
+
 // validateServed checks what Ray Serve imports, and where it answers.
-func (w Workload) validateServed(path string, files map[string]string) error {
+func (w Workload) validateServed(path string) error {
 	var errs []error
 	if w.Entrypoint != "" && !importPath.MatchString(w.Entrypoint) {
 		errs = append(errs, fmt.Errorf("%s.entrypoint: of a %s must be module:attribute, for example package.module:app, got %q", path, w.Kind, w.Entrypoint))
 	}
-	if program, ok := files[w.Script]; ok && !definesApp.MatchString(program) {
-		errs = append(errs, fmt.Errorf("%s.script: %s has no app that a %s could serve; run it as a %s", path, w.Script, w.Kind, KindRayJob))
-	}
-	if !routePrefix.MatchString(w.RoutePrefix) {
-		errs = append(errs, fmt.Errorf("%s.routePrefix: must begin with / and not end with one, for example /aurora, got %q%s",
+	if !isRoute(w.RoutePrefix) {
+		errs = append(errs, fmt.Errorf("%s.routePrefix: must begin with / and not end with one, without segments . and .., for example /aurora, got %q%s",
 			path, w.RoutePrefix, slashed(w.RoutePrefix)))
 	}
 	return errors.Join(errs...)
 }
 
+// isRoute says whether requests can ask for the prefix: clients and proxies take the segments . and .. out of a path.
+func isRoute(prefix string) bool {
+	return routePrefix.MatchString(prefix) && path.Clean(prefix) == prefix
+}
+
 // slashed suggests the prefix with its slashes put right.
 func slashed(prefix string) string {
-	if better := "/" + strings.Trim(prefix, "/"); routePrefix.MatchString(better) {
+	if better := path.Clean("/" + prefix); prefix != "" && isRoute(better) {
 		return fmt.Sprintf("; did you mean %s?", better)
 	}
 	return ""

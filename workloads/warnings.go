@@ -1,10 +1,12 @@
 package workloads
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/strict"
 )
 
 // Warnings say what works but costs more, or is slower, than it looks. They are for a configuration that is valid.
@@ -52,11 +54,11 @@ func (a Args) apart(name string, w Workload) string {
 		most = max(most, f.Node.GPUs)
 		pools = append(pools, f.Name)
 	}
-	larger := slices.DeleteFunc(sku.All(), func(s sku.SKU) bool { return s.GPUs < total })
+	larger := slices.DeleteFunc(slices.Clone(a.Sizes), func(s sku.SKU) bool { return s.GPUs < total })
 	if most >= total || len(larger) == 0 {
 		return ""
 	}
-	smallest := slices.MinFunc(larger, func(x, y sku.SKU) int { return int(x.GPUs - y.GPUs) })
+	smallest := slices.MinFunc(larger, func(x, y sku.SKU) int { return cmp.Or(cmp.Compare(x.GPUs, y.GPUs), cmp.Compare(x.Name, y.Name)) })
 	return fmt.Sprintf("workloads.%s: its %d workers have %d GPUs together and no node of pool %s has more than %d, "+
-		"so its workers will talk over TCP; a node of %s has %d", name, w.Workers, total, listed(pools), most, smallest.Name, smallest.GPUs)
+		"so its workers will talk over TCP; a node of %s has %d", name, w.Workers, total, strict.List(pools), most, smallest.Name, smallest.GPUs)
 }

@@ -48,6 +48,7 @@ func stack(declared Declared) Args {
 			{Name: "gpu", Nodes: 1, Node: gpu.Node, Tainted: true},
 			{Name: "serve", Nodes: 1, Node: node("Standard_NC24ads_A100_v4"), Serving: true, Tainted: true},
 		},
+		Sizes:      sku.All(),
 		Containers: []string{"aurora", "llm-pipeline", "models"},
 		Priorities: []string{"high", "low", "normal"},
 		Versions:   Versions{Ray: "2.55.1", Image: "example/ray:2.55.1"},
@@ -74,6 +75,13 @@ func service(changes ...func(*Workload)) Declared { return entry("online-serving
 func running(entrypoint string) Workload {
 	w := Defaults()
 	w.Entrypoint = entrypoint
+	return w
+}
+
+// scripted returns a job with a script of the program's.
+func scripted(script string) Workload {
+	w := Defaults()
+	w.Script = script
 	return w
 }
 

@@ -24,7 +24,8 @@ type Args struct {
 	// Default: none. A replacement goes through in the same `up`. What is taken out of the config is deleted only by an `up` after that
 	// with its name here, since Pulumi then goes by the protection that its state holds.
 	AllowReplace []string `json:"allowReplace"`
-	// Tags are put on every Azure resource that takes some.
+	// Tags are put on every Azure resource that takes some: at most 50, with names of 128 characters, which is what a storage account takes,
+	// and values of 256. Default: project and stack; what a stack names is added or changed.
 	Tags map[string]string `json:"tags"`
 
 	// Tenants have a namespace, an identity and mounts each.

@@ -56,6 +56,13 @@ func TestFieldsAreBounded(t *testing.T) {
 	})
 }
 
+// scripted returns a job with a script of the program's.
+func scripted(script string) Workload {
+	w := Defaults()
+	w.Script = script
+	return w
+}
+
 func TestProgramsAreChecked(t *testing.T) {
 	image := func(image string) Declared { return job(func(w *Workload) { w.Image = image }) }
 	serves := func(entrypoint string) Declared {

@@ -78,13 +78,6 @@ func running(entrypoint string) Workload {
 	return w
 }
 
-// scripted returns a job with a script of the program's.
-func scripted(script string) Workload {
-	w := Defaults()
-	w.Script = script
-	return w
-}
-
 func TestCatalogFits(t *testing.T) {
 	declared := Catalog()
 	for name, w := range declared {

@@ -5,6 +5,7 @@ package nodes
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -136,26 +137,11 @@ func (p Pool) Node(index int) (*corev1.Node, error) {
 			// A kubelet would also ask for the attach-detach controller, which
 			// would wait for drivers that do not run here.
 			Annotations: map[string]string{simulated: "fake"},
-			Labels: map[string]string{
-				aks.LabelPool: p.Name, "agentpool": p.Name,
-				aks.LabelMode:                  strings.ToLower(p.Mode),
-				corev1.LabelHostname:           name,
-				corev1.LabelOSStable:           "linux",
-				corev1.LabelArchStable:         "amd64",
-				corev1.LabelInstanceTypeStable: size.Name,
-				corev1.LabelTopologyRegion:     p.Location,
-				corev1.LabelTopologyZone:       "0",
-			},
+			Labels:      p.nodeLabels(name, size),
 		},
 		Spec: corev1.NodeSpec{
 			ProviderID: "azure:///emulated/virtualMachineScaleSets/aks-" + p.Name + "/virtualMachines/" + fmt.Sprint(index),
 		},
-	}
-	for key, value := range p.Labels {
-		node.Labels[key] = value
-	}
-	if size.GPUs > 0 {
-		node.Labels[aks.LabelAccelerator] = aks.AcceleratorNVIDIA
 	}
 	for _, t := range p.Taints {
 		taint, err := parseTaint(t)
@@ -167,22 +153,43 @@ func (p Pool) Node(index int) (*corev1.Node, error) {
 	if p.Version != "" {
 		node.Status.NodeInfo.KubeletVersion = p.Version
 	}
-	node.Status.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewQuantity(size.VCPU, resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(size.MemoryGiB<<30, resource.BinarySI),
-		corev1.ResourcePods:   *resource.NewQuantity(sku.MaxPods, resource.DecimalSI),
-	}
 	left := size.Node()
-	node.Status.Allocatable = corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewMilliQuantity(left.MilliCPU, resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(left.MemoryMiB<<20, resource.BinarySI),
+	node.Status.Capacity = offers(size.VCPU*1000, size.MemoryGiB<<10, size.GPUs)
+	node.Status.Allocatable = offers(left.MilliCPU, left.MemoryMiB, left.GPUs)
+	return node, nil
+}
+
+// nodeLabels are those of AKS, then the pool's own.
+func (p Pool) nodeLabels(name string, size sku.SKU) map[string]string {
+	labels := map[string]string{
+		aks.LabelPool: p.Name, "agentpool": p.Name,
+		aks.LabelMode:                  strings.ToLower(p.Mode),
+		corev1.LabelHostname:           name,
+		corev1.LabelOSStable:           "linux",
+		corev1.LabelArchStable:         "amd64",
+		corev1.LabelInstanceTypeStable: size.Name,
+		corev1.LabelTopologyRegion:     p.Location,
+		corev1.LabelTopologyZone:       "0",
+	}
+	maps.Copy(labels, p.Labels)
+	if size.GPUs > 0 {
+		labels[aks.LabelAccelerator] = aks.AcceleratorNVIDIA
+	}
+	return labels
+}
+
+// offers are what a node has, or lets pods have. One without GPUs has no
+// such resource at all.
+func offers(milliCPU, memoryMiB, gpus int64) corev1.ResourceList {
+	list := corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(milliCPU, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(memoryMiB<<20, resource.BinarySI),
 		corev1.ResourcePods:   *resource.NewQuantity(sku.MaxPods, resource.DecimalSI),
 	}
-	if size.GPUs > 0 {
-		gpus := *resource.NewQuantity(size.GPUs, resource.DecimalSI)
-		node.Status.Capacity[aks.ResourceGPU], node.Status.Allocatable[aks.ResourceGPU] = gpus, gpus
+	if gpus > 0 {
+		list[aks.ResourceGPU] = *resource.NewQuantity(gpus, resource.DecimalSI)
 	}
-	return node, nil
+	return list
 }
 
 // parseTaint reads key=value:effect or key:effect.

@@ -30,26 +30,8 @@ func phase(name string, f func() error) error {
 }
 
 func (r *rehearsal) up(ctx context.Context) error {
-	var e *engine.Engine
-	err := phase("toolchain", func() error {
-		_, err := r.tools.Ensure(ctx)
-		return err
-	})
+	e, err := r.prepare(ctx)
 	if err != nil {
-		return err
-	}
-	err = phase("engine", func() (err error) {
-		// The engine's lock first: starting a supervisor sweeps up what an earlier
-		// one left, which must not be another command's engine.
-		if e, err = r.engine(ctx, true); err != nil {
-			return err
-		}
-		return r.ensureSupervisor()
-	})
-	if err != nil {
-		return err
-	}
-	if err := phase("program", func() error { return e.Build(ctx) }); err != nil {
 		return err
 	}
 	followed, cancel := context.WithCancel(ctx)
@@ -83,6 +65,35 @@ func (r *rehearsal) up(ctx context.Context) error {
 	if err := errors.Join(report.PrintSeen(os.Stdout, seen), waitErr); err != nil {
 		return err
 	}
+	return failed(seen)
+}
+
+// prepare builds what an up needs, and starts the engine.
+func (r *rehearsal) prepare(ctx context.Context) (*engine.Engine, error) {
+	err := phase("toolchain", func() error {
+		_, err := r.tools.Ensure(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var e *engine.Engine
+	err = phase("engine", func() (err error) {
+		// The engine's lock first: starting a supervisor sweeps up what an earlier
+		// one left, which must not be another command's engine.
+		if e, err = r.engine(ctx, true); err != nil {
+			return err
+		}
+		return r.ensureSupervisor()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, phase("program", func() error { return e.Build(ctx) })
+}
+
+// failed is the error of the first job that did not succeed.
+func failed(seen []report.Seen) error {
 	for _, s := range seen {
 		if !s.Job.Succeeded() || !s.Admitted {
 			return fmt.Errorf("job %s did not succeed: %s, %s", s.Job.RayJob.Name, s.Job.Queue(), s.Job.RayJob.Status.Message)

@@ -55,17 +55,21 @@ func platformOutputs(cfg Config, where *infra.Infra) pulumi.Map {
 
 // storageOutputs tell where data lies, and who may reach it.
 func storageOutputs(cfg Config, where *infra.Infra) pulumi.Map {
-	containers, inputs := pulumi.StringMap{}, pulumi.StringMap{}
+	containers, inputs, adapters := pulumi.StringMap{}, pulumi.StringMap{}, pulumi.StringMap{}
 	for _, name := range cfg.Infra.Storage.Containers {
 		containers[name] = blobURL(where, name)
 		if path := workloads.Inputs()[name]; path != "" {
 			inputs[name] = blobURL(where, path)
+		}
+		if path := workloads.Adapters()[name]; path != "" {
+			adapters[name] = blobURL(where, path)
 		}
 	}
 	return pulumi.Map{
 		"storageAccount":    where.StorageAccount,
 		"containers":        containers,
 		"inputs":            inputs,
+		"adapters":          adapters,
 		"identityClientIds": where.ClientIDs,
 		"serviceAccount":    pulumi.String(cfg.Infra.ServiceAccount),
 	}

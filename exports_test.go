@@ -13,6 +13,7 @@ import (
 
 // exported is the interface of a stack: every output by name, and whether it is secret.
 var exported = map[string]bool{
+	"adapters":              false,
 	"clusterName":           false,
 	"clusterQueues":         false,
 	"containers":            false,

@@ -35,12 +35,19 @@ func Catalog() Declared {
 		"llm-training":    llmTraining(),
 		"batch-inference": batchInference(),
 		"online-serving":  onlineServing(),
+		"llm-serving":     llmServing(),
+		"gpt2-tuning":     gpt2Tuning(),
 	}
 }
 
 // Inputs are where, by container, the catalog's programs look for what `stage` brings: <container>/<prefix>.
 func Inputs() map[string]string {
 	return map[string]string{"aurora": "aurora/data", "llm-pipeline": "llm-pipeline/data", "models": "models"}
+}
+
+// Adapters are where, by container, its training programs leave the adapters that batch and serving look for: <container>/<prefix>.
+func Adapters() map[string]string {
+	return map[string]string{"aurora": "aurora/adapters", "llm-pipeline": "llm-pipeline/adapters"}
 }
 
 // smoke is what a user runs first: it needs no GPU, takes a minute, and fails with a distinct message if any node does not take part.
@@ -68,7 +75,7 @@ func stage() Workload {
 // auroraFinetune trains a LoRA adapter of Microsoft's weather model on one GPU. A step takes about 8 s on an A100, so six hours are for
 // 2700 of them; the program's default is 100.
 func auroraFinetune() Workload {
-	w := training("aurora_finetune.py", "aurora", "aurora/checkpoints")
+	w := training("aurora_finetune.py", "aurora")
 	w.ActiveDeadline = metav1.Duration{Duration: 6 * time.Hour}
 	return w
 }
@@ -76,7 +83,7 @@ func auroraFinetune() Workload {
 // llmTraining trains a LoRA adapter of Qwen2.5-7B. In Microsoft's AKS sample four GPUs take 19 minutes for a thousand short rows and five
 // epochs, so eight hours are for twenty times as much.
 func llmTraining() Workload {
-	w := training("llm_finetune.py", "llm-pipeline", "llm-pipeline/lora")
+	w := training("llm_finetune.py", "llm-pipeline")
 	w.Workers = 4
 	w.ActiveDeadline = metav1.Duration{Duration: 8 * time.Hour}
 	return w
@@ -85,31 +92,47 @@ func llmTraining() Workload {
 // batchInference answers a file of prompts with the adapter that llm-training has written. In Microsoft's AKS sample that takes 9 minutes,
 // most of them to load the model.
 func batchInference() Workload {
-	w := training("batch_inference.py", "llm-pipeline", "llm-pipeline/inference")
+	w := training("batch_inference.py", "llm-pipeline")
 	w.ActiveDeadline = metav1.Duration{Duration: 4 * time.Hour}
 	return w
 }
 
-// onlineServing answers requests with the adapter that aurora-finetune has written, on a pool that no queue counts.
-func onlineServing() Workload {
-	w := defaults(KindRayService)
-	w.Script = "serve_aurora.py"
-	w.Pool = "serve"
-	w.Worker = gpuWorker()
-	w.Head = driverHead()
-	w.Storage = []string{"aurora", "models"}
-	w.RoutePrefix = "/aurora"
+// gpt2Tuning searches learning rate and LoRA rank for a small language model, each trial on one core. It needs no GPU: two workers are two
+// nodes of four cores, or one of eight.
+func gpt2Tuning() Workload {
+	w := training("tune_gpt2.py", "llm-pipeline")
+	w.Workers = 2
+	w.Worker = WorkerSize{Size: size("3", "12Gi")}
+	w.ActiveDeadline = metav1.Duration{Duration: 4 * time.Hour}
 	return w
 }
 
-// training is a job on one GPU that reads models and data, and writes its results.
-func training(script, container, output string) Workload {
+// onlineServing forecasts with the adapter that aurora-finetune has written.
+func onlineServing() Workload { return serving("serve_aurora.py", "aurora", "/aurora") }
+
+// llmServing answers chats with the adapter that llm-training has written.
+func llmServing() Workload { return serving("serve_llm.py", "llm-pipeline", "/llm") }
+
+// serving is a service on one GPU of a pool that no queue counts.
+func serving(script, container, prefix string) Workload {
+	w := defaults(KindRayService)
+	w.Script = script
+	w.Pool = "serve"
+	w.Worker = gpuWorker()
+	w.Head = driverHead()
+	w.Storage = []string{container, "models"}
+	w.RoutePrefix = prefix
+	return w
+}
+
+// training is a job on one GPU that reads models and data. What it writes for itself, its checkpoints among that, lies with the other runs'.
+func training(script, container string) Workload {
 	w := Defaults()
 	w.Script = script
 	w.Worker = gpuWorker()
 	w.Head = driverHead()
 	w.Storage = []string{container, "models"}
-	w.Output = output
+	w.Output = container + "/runs"
 	// A program goes on from its last checkpoint, so a retry costs little. What fails four times does so for a reason.
 	w.Retries = 3
 	return w

@@ -116,6 +116,8 @@ func (a Args) pod(c corev1.Container) corev1.PodTemplateSpec {
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{aks.LabelUseIdentity: "true"}},
 		Spec: corev1.PodSpec{
 			ServiceAccountName: a.ServiceAccount,
+			// Variables for every service of the namespace would be many, and a program refuses those that begin as its own do.
+			EnableServiceLinks: ptr.To(false),
 			Containers:         []corev1.Container{c},
 		},
 	}

@@ -37,6 +37,7 @@ func (a Args) rayJobSpec(run Run, w Workload) *rayv1.RayJobSpec {
 	cluster := a.rayCluster(run, w)
 	return &rayv1.RayJobSpec{
 		Entrypoint:     entrypoint(w),
+		RuntimeEnvYAML: run.runtimeEnvYAML(),
 		SubmissionMode: rayv1.K8sJobMode,
 		// Kueue refuses a job that keeps its pods. They go at once, without a TTL: Kueue has given their quota to the next run, which would
 		// wait for the nodes. The program's log stays with the submitter's pod.

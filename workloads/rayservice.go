@@ -44,8 +44,11 @@ func serveConfig(run Run, w Workload) (string, error) {
 		Name        string `json:"name"`
 		ImportPath  string `json:"import_path"`
 		RoutePrefix string `json:"route_prefix"`
+		// RuntimeEnv holds for all of its replicas.
+		RuntimeEnv *runtimeEnv `json:"runtime_env,omitempty"`
 	}
-	data, err := yaml.Marshal(map[string][]application{"applications": {{run.Workload, servedBy(w), w.RoutePrefix}}})
+	app := application{Name: run.Workload, ImportPath: servedBy(w), RoutePrefix: w.RoutePrefix, RuntimeEnv: run.runtimeEnv()}
+	data, err := yaml.Marshal(map[string][]application{"applications": {app}})
 	if err != nil {
 		return "", fmt.Errorf("writing the config of %s: %w", run.Workload, err)
 	}

@@ -23,6 +23,9 @@ func golden(t *testing.T, a Args, name string) {
 		Workload: name, Kind: w.Kind, Namespace: "ray-a", Name: name + "-0123abcd", ID: name + "-4567cdef", ScriptsName: name + "-scripts-89abef01",
 		Output: w.Output, scripts: map[string]string{w.Script: "", "raylib/run.py": ""},
 	}
+	if a.installs(w) != "" {
+		run.scripts[lockFile] = ""
+	}
 	object := a.rayJob(run, w)
 	if w.Kind == KindRayService {
 		run.Name = name
@@ -116,6 +119,7 @@ func TestServeConfig(t *testing.T) {
 				Name        string `json:"name"`
 				ImportPath  string `json:"import_path"`
 				RoutePrefix string `json:"route_prefix"`
+				RuntimeEnv  any    `json:"runtime_env"`
 			} `json:"applications"`
 		}
 		if err := yaml.UnmarshalStrict([]byte(object.Spec.(*rayv1.RayServiceSpec).ServeConfigV2), &config); err != nil {
@@ -202,7 +206,7 @@ func TestProgramsFindTheirPlaces(t *testing.T) {
 	for _, e := range c.Env {
 		env[e.Name] = e.Value
 	}
-	if want := "/mnt/blob/aurora/checkpoints/" + run.ID; env["RUN_OUTPUT"] != want || env["RUN_STORAGE"] != "/mnt/blob" || run.Output != "aurora/checkpoints" {
+	if want := "/mnt/blob/aurora/runs/" + run.ID; env["RUN_OUTPUT"] != want || env["RUN_STORAGE"] != "/mnt/blob" || run.Output != "aurora/runs" {
 		t.Errorf("RUN_OUTPUT is %s, want %s; output %s", env["RUN_OUTPUT"], want, run.Output)
 	}
 	mounted := func(m corev1.VolumeMount) bool { return m.MountPath == "/mnt/blob/aurora" && !m.ReadOnly }

@@ -65,7 +65,7 @@ func (r Run) URL() string {
 
 // run derives the run of a resolved workload.
 func (a Args) run(name string, w Workload) (Run, error) {
-	scripts, err := scriptsOf(w)
+	scripts, err := a.filesOf(w)
 	if err != nil {
 		return Run{}, err
 	}

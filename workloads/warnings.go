@@ -14,6 +14,10 @@ func (a Args) Warnings() []string {
 	var warnings []string
 	for _, name := range a.Declared.enabled() {
 		w := a.resolved(a.Declared[name])
+		if image := a.installs(w); image != "" {
+			warnings = append(warnings, fmt.Sprintf("workloads.%s: every pod first installs the libraries of workloads/images/%s, which may take many "+
+				"minutes of its node; build that image once and set workloads.%s.image", name, image, name))
+		}
 		switch w.Kind {
 		case KindRayService:
 			warnings = append(warnings, a.keepsUp(name, w))

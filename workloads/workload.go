@@ -29,7 +29,8 @@ type Workload struct {
 	Priority string `json:"priority"`
 	// Pool is the node pool of the workers. A RayJob without one gets the first pool of its queue that has room; a RayService must name one.
 	Pool string `json:"pool"`
-	// Image is what every pod runs. Default: the pinned Ray image.
+	// Image is what every pod runs, the libraries of its program included. Default: the pinned Ray image, where a program of this repository
+	// first installs what it needs beside it, from the lock of its image in workloads/images.
 	Image string `json:"image"`
 	// Workers is the number of worker pods, at most 1000. Default: 1.
 	Workers int32 `json:"workers"`

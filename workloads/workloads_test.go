@@ -84,7 +84,10 @@ func TestCatalogFits(t *testing.T) {
 		w.Enabled = true
 		declared[name] = w
 	}
-	if err := stack(declared).Validate(); err != nil {
+	a := stack(declared)
+	// Two services.
+	a.Pools[2].Nodes = 2
+	if err := a.Validate(); err != nil {
 		t.Error(err)
 	}
 }
@@ -238,8 +241,9 @@ func TestProgramsTakeOnlyWhatTheyImport(t *testing.T) {
 
 // TestScriptsFitAConfigMap: the API server takes no more than 1 MiB of data.
 func TestScriptsFitAConfigMap(t *testing.T) {
+	a := stack(nil)
 	for _, script := range Scripts() {
-		files, err := scriptsOf(Workload{Script: script})
+		files, err := a.filesOf(a.resolved(Workload{Script: script}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func TestPlatform(t *testing.T) {
 	follower := e.follow(os.Stderr)
 	e.outcome(longRun)
 	e.only("aurora-finetune", "llm-training", "online-serving")
-	e.pulumi("up", "--yes")
+	printed := e.pulumi("up", "--yes")
 
 	aurora, training := e.runOf("aurora-finetune"), e.runOf("llm-training")
 	for _, run := range []string{aurora, training} {
@@ -48,6 +48,7 @@ func TestPlatform(t *testing.T) {
 		e.checkPlaces(run, "a100")
 	}
 	e.checkService("online-serving")
+	e.checkSecrets(printed)
 
 	e.set(workloadsKey+"further", fourGPUs("language"))
 	out := e.pulumi("up", "--yes", "--skip-preview")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ray-on-aks/rehearsal/atomicfile"
+	"ray-on-aks/workloads"
 
 	"sigs.k8s.io/yaml"
 )
@@ -31,13 +32,13 @@ func (e *env) unset(path string) {
 	e.edit(path, func(parent map[string]any, key string) { delete(parent, key) })
 }
 
-// only leaves these workloads enabled.
-func (e *env) only(workloads ...string) {
+// only leaves these workloads of the catalog enabled.
+func (e *env) only(names ...string) {
 	e.Helper()
-	for _, name := range []string{"aurora-finetune", "batch-inference", "llm-training", "online-serving", "smoke"} {
+	for name := range workloads.Catalog() {
 		e.set(workloadsKey+name+".enabled", false)
 	}
-	for _, name := range workloads {
+	for _, name := range names {
 		e.set(workloadsKey+name+".enabled", true)
 	}
 }

@@ -1,0 +1,112 @@
+package workloads
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	dashboard "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils/dashboardclient"
+	"sigs.k8s.io/yaml"
+)
+
+// importsLibraries finds what the default image lacks, at any depth of what a program brings along.
+var importsLibraries = regexp.MustCompile(`(?m)^\s*(?:from|import) (torch|transformers|peft|llamafactory|aurora|vllm|xarray|zarr|gcsfs)\b`)
+
+// TestProgramsSayWhatTheyNeed: one that imports a library has a lock with it, and one that does not waits for no installation.
+func TestProgramsSayWhatTheyNeed(t *testing.T) {
+	for _, script := range Scripts() {
+		files, err := scriptsOf(Workload{Script: script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		needs := false
+		for _, text := range files {
+			needs = needs || importsLibraries.MatchString(text)
+		}
+		if says := dependencies[script] != ""; says != needs {
+			t.Errorf("%s imports libraries: %t, has a lock: %t", script, needs, says)
+		}
+	}
+	for script := range dependencies {
+		if _, err := scriptsOf(Workload{Script: script}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDefaultImageIsCompleted: the environment installs from a lock that is where the environment says.
+func TestDefaultImageIsCompleted(t *testing.T) {
+	a := stack(entry("llm-training"))
+	w := a.resolved(a.Declared["llm-training"])
+	run, err := a.run("llm-training", w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := dashboard.UnmarshalRuntimeEnvYAML(a.rayJobSpec(run, w).RuntimeEnvYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := env["pip"].(map[string]any)["packages"].([]any)
+	if len(packages) != 1 || packages[0] != "-r /opt/ray-on-aks/scripts/requirements.txt" {
+		t.Fatalf("packages: %v", packages)
+	}
+	pod := a.worker(run, w).Spec
+	mount := pod.Containers[0].VolumeMounts[0]
+	found := false
+	for _, item := range pod.Volumes[0].ConfigMap.Items {
+		found = found || mount.MountPath+"/"+item.Path == "/opt/ray-on-aks/scripts/requirements.txt" && strings.Contains(run.scripts[item.Path], "llamafactory==")
+	}
+	if !found {
+		t.Errorf("the lock is not among %v", pod.Volumes[0].ConfigMap.Items)
+	}
+}
+
+// TestAnImageOfOnesOwnIsLeftAlone: it has its libraries.
+func TestAnImageOfOnesOwnIsLeftAlone(t *testing.T) {
+	own := func(w *Workload) { w.Image = "example/mine:1" }
+	for name, declared := range map[string]Declared{"llm-training": entry("llm-training", own), "online-serving": service(own), "smoke": job()} {
+		a := stack(declared)
+		object, err := a.Render(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, err := a.Runs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, brings := runs[0].scripts[lockFile]; brings {
+			t.Errorf("%s brings a lock", name)
+		}
+		switch spec := object.Spec.(type) {
+		case *rayv1.RayJobSpec:
+			if spec.RuntimeEnvYAML != "" {
+				t.Errorf("%s installs %s", name, spec.RuntimeEnvYAML)
+			}
+		case *rayv1.RayServiceSpec:
+			if strings.Contains(spec.ServeConfigV2, "runtime_env") {
+				t.Errorf("%s installs %s", name, spec.ServeConfigV2)
+			}
+		}
+	}
+}
+
+// TestServicesInstallToo: what a job has at its top, an application of Ray Serve has in its own config.
+func TestServicesInstallToo(t *testing.T) {
+	a := stack(service())
+	object, err := a.Render("online-serving")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Applications []struct {
+			RuntimeEnv runtimeEnv `json:"runtime_env"`
+		} `json:"applications"`
+	}
+	if err := yaml.Unmarshal([]byte(object.Spec.(*rayv1.RayServiceSpec).ServeConfigV2), &config); err != nil {
+		t.Fatal(err)
+	}
+	if got := config.Applications[0].RuntimeEnv; len(got.Pip.Packages) != 1 || got.Config.SetupTimeoutSeconds != installTimeout {
+		t.Errorf("got %+v", got)
+	}
+}

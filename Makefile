@@ -17,7 +17,7 @@ REHEARSE = $(BIN)/rehearse -root .
 ENTRYPOINTS := workloads/entrypoints
 PYENVS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ray-on-aks/python
 pyenv = $(PYENVS)/$(shell sha256sum $(ENTRYPOINTS)/requirements-$(1).txt | cut -c1-12)
-PYTESTS := test_params.py test_checkpoints.py test_locks.py test_smoke.py
+PYTESTS := test_params.py test_checkpoints.py test_locks.py test_smoke.py test_environment.py
 
 # timed NAME, COMMAND: runs the command and prints its seconds, also if it fails.
 # bash -e alone would not do: it passes over a failure in the middle of a && list.

@@ -3,7 +3,10 @@ package workloads
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -36,6 +39,22 @@ func (a Args) installs(w Workload) string {
 	return dependencies[w.Script]
 }
 
+// installWarnings say, once an image, which enabled workloads install its libraries again and again.
+func (a Args) installWarnings() []string {
+	keys := map[string][]string{}
+	for _, name := range a.Declared.enabled() {
+		if image := a.installs(a.resolved(a.Declared[name])); image != "" {
+			keys[image] = append(keys[image], "workloads."+name+".image")
+		}
+	}
+	var warnings []string
+	for _, image := range slices.Sorted(maps.Keys(keys)) {
+		warnings = append(warnings, fmt.Sprintf("%s: not set, so every pod first installs the libraries of workloads/images/%s, which may take many "+
+			"minutes of its node; build that image once and name it there", strings.Join(keys[image], ", "), image))
+	}
+	return warnings
+}
+
 // filesOf returns all that a run of w brings along, by path: its scripts, and the lock of what it installs. Ray is told the lock's path
 // and not its lines: they would not fit into the variable by which Ray hands a runtime environment on, and Ray drops a line that it has
 // seen before, which may be a hash.
@@ -57,8 +76,9 @@ func (a Args) filesOf(w Workload) (map[string]string, error) {
 // runtimeEnv is what Ray sets up on each node before it starts a worker there.
 // https://docs.ray.io/en/releases-2.55.1/ray-core/handling-dependencies.html#api-reference
 type runtimeEnv struct {
-	Pip    pipEnv    `json:"pip"`
-	Config envConfig `json:"config"`
+	Pip     pipEnv            `json:"pip"`
+	EnvVars map[string]string `json:"env_vars"`
+	Config  envConfig         `json:"config"`
 }
 
 type pipEnv struct {
@@ -68,6 +88,11 @@ type pipEnv struct {
 
 type envConfig struct {
 	SetupTimeoutSeconds int `json:"setup_timeout_seconds"`
+}
+
+// imageEnv are the variables that the Dockerfiles of workloads/images set; why is said there.
+func imageEnv() map[string]string {
+	return map[string]string{"HF_HUB_DISABLE_TELEMETRY": "1", "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 }
 
 // runtimeEnv returns the environment with the libraries of the run's lock, or nil where it brings none.
@@ -81,7 +106,8 @@ func (r Run) runtimeEnv() *runtimeEnv {
 			Packages:       []string{"-r " + path.Join(scriptsPath, lockFile)},
 			InstallOptions: []string{"--disable-pip-version-check", "--no-cache-dir", "--require-hashes"},
 		},
-		Config: envConfig{SetupTimeoutSeconds: installTimeout},
+		EnvVars: imageEnv(),
+		Config:  envConfig{SetupTimeoutSeconds: installTimeout},
 	}
 }
 

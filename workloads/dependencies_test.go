@@ -1,6 +1,9 @@
 package workloads
 
 import (
+	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -62,6 +65,29 @@ func TestDefaultImageIsCompleted(t *testing.T) {
 	}
 }
 
+// TestTheDefaultImageIsToldWhatTheOthersSay: a program finds the same variables in either.
+func TestTheDefaultImageIsToldWhatTheOthersSay(t *testing.T) {
+	files, err := filepath.Glob("images/*/Dockerfile")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, said, _ := strings.Cut(string(data), "\nENV ")
+		got := map[string]string{}
+		for _, word := range strings.Fields(strings.ReplaceAll(said, "\\", "")) {
+			name, value, _ := strings.Cut(word, "=")
+			got[name] = value
+		}
+		if !maps.Equal(got, imageEnv()) {
+			t.Errorf("%s sets %v, the runtime environment %v", file, got, imageEnv())
+		}
+	}
+}
+
 // TestAnImageOfOnesOwnIsLeftAlone: it has its libraries.
 func TestAnImageOfOnesOwnIsLeftAlone(t *testing.T) {
 	own := func(w *Workload) { w.Image = "example/mine:1" }
@@ -88,6 +114,19 @@ func TestAnImageOfOnesOwnIsLeftAlone(t *testing.T) {
 				t.Errorf("%s installs %s", name, spec.ServeConfigV2)
 			}
 		}
+	}
+}
+
+// TestInstallingIsWarnedOf, once an image.
+func TestInstallingIsWarnedOf(t *testing.T) {
+	declared := entry("llm-training")
+	declared["gpt2-tuning"], declared["smoke"] = entry("gpt2-tuning")["gpt2-tuning"], job()["smoke"]
+	declared["stage"] = entry("stage", func(w *Workload) { w.Image = "example/mine:1" })["stage"]
+	got := stack(declared).Warnings()
+	want := "workloads.gpt2-tuning.image, workloads.llm-training.image: not set, so every pod first installs the libraries of workloads/images/llm, " +
+		"which may take many minutes of its node; build that image once and name it there"
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -14,10 +14,6 @@ func (a Args) Warnings() []string {
 	var warnings []string
 	for _, name := range a.Declared.enabled() {
 		w := a.resolved(a.Declared[name])
-		if image := a.installs(w); image != "" {
-			warnings = append(warnings, fmt.Sprintf("workloads.%s: every pod first installs the libraries of workloads/images/%s, which may take many "+
-				"minutes of its node; build that image once and set workloads.%s.image", name, image, name))
-		}
 		switch w.Kind {
 		case KindRayService:
 			warnings = append(warnings, a.keepsUp(name, w))
@@ -27,7 +23,7 @@ func (a Args) Warnings() []string {
 			}
 		}
 	}
-	return warnings
+	return append(warnings, a.installWarnings()...)
 }
 
 // keepsUp tells what a service costs for as long as it is enabled.

@@ -190,6 +190,11 @@ func TestWarnings(t *testing.T) {
 		"on a queue's pool":  {service(func(w *Workload) { w.Pool = "gpu" }), none, "workloads.online-serving: keeps 1 GPUs of pool gpu up as long as it is enabled; queues do not count them, so they are taken off that pool's quota"},
 		"service with cores": {service(func(w *Workload) { w.Pool, w.Worker.GPUs = "cpu", 0 }), none, "workloads.online-serving: keeps 1 workers of 11 cores of pool cpu up as long as it is enabled; queues do not count them, so they are taken off that pool's quota"},
 	} {
+		// Whether libraries are installed is TestInstallingIsWarnedOf's.
+		for key, w := range test.declared {
+			w.Image = "example/own:1"
+			test.declared[key] = w
+		}
 		a := stack(test.declared)
 		test.change(&a)
 		if got := strings.Join(a.Warnings(), "\n"); got != test.want {

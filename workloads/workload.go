@@ -45,8 +45,8 @@ type Workload struct {
 	Entrypoint string `json:"entrypoint"`
 	// Env are environment variables of head and workers. They are added to those of the catalog's entry.
 	Env map[string]string `json:"env"`
-	// Storage are the storage containers that are mounted into head and workers, each at /mnt/blob/<container>. The list replaces that of
-	// the catalog's entry.
+	// Storage are the storage containers that are mounted into head and workers, at most 4, each at /mnt/blob/<container>. The list replaces
+	// that of the catalog's entry.
 	Storage []string `json:"storage"`
 	// Output is where the results go, <container>/<prefix> with one of Storage; each run id has a folder below it, which the program finds
 	// in RUN_OUTPUT. RayJob only. Default: the program is given none.
@@ -56,10 +56,11 @@ type Workload struct {
 	// Retries is how often a failed run is repeated, at most 100. RayJob only. Default: 0.
 	Retries int32 `json:"retries"`
 	// ActiveDeadline ends the run when one attempt has lasted so long; no retry follows. KubeRay counts anew at each retry and each
-	// admission, so a run with retries, or one that was preempted, may last longer in all. RayJob only. Default: 1h.
+	// admission, so a run with retries, or one that was preempted, may last longer in all. It is in whole seconds, and longer than
+	// PreRunningDeadline, which starts at the same time. RayJob only. Default: 1h.
 	ActiveDeadline metav1.Duration `json:"activeDeadline"`
-	// PreRunningDeadline ends an attempt whose pods do not come up, counted in the same way; a retry may follow. RayJob only. Default: 45m,
-	// longer than Kueue waits before it requeues.
+	// PreRunningDeadline ends an attempt whose pods do not come up, counted in the same way; a retry may follow. It is in whole seconds.
+	// RayJob only. Default: 45m, longer than Kueue waits before it requeues.
 	PreRunningDeadline metav1.Duration `json:"preRunningDeadline"`
 	// Generation is raised to run the same thing once more. RayJob only.
 	Generation int `json:"generation"`
@@ -80,7 +81,7 @@ var onlyFor = map[string]Kind{
 type Size struct {
 	// CPUs is a number of cores from 1m to 1024, for example 2 or 500m.
 	CPUs resource.Quantity `json:"cpus"`
-	// Memory is in bytes from 1Mi to 64Ti, for example 8Gi.
+	// Memory is in bytes from 512Mi, the least that Ray starts with, to 64Ti, for example 8Gi.
 	Memory resource.Quantity `json:"memory"`
 }
 

@@ -90,13 +90,14 @@ func (e *env) keepLogs() {
 }
 
 // supervise starts the supervisor in the background, as `rehearse up` does.
-func (e *env) supervise() {
+// flags come before its command.
+func (e *env) supervise(flags ...string) {
 	e.Helper()
 	must(e.T, os.MkdirAll(e.dir.Join("logs"), 0o755))
 	log, err := os.OpenFile(e.dir.Join("logs", "supervisor.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	must(e.T, err)
 	defer log.Close()
-	cmd := exec.Command(e.rehearse, "-root", e.root, "-dir", string(e.dir), "supervise")
+	cmd := exec.Command(e.rehearse, append(append([]string{"-root", e.root, "-dir", string(e.dir)}, flags...), "supervise")...)
 	cmd.Stdout, cmd.Stderr = log, log
 	must(e.T, cmd.Start())
 	go func() {

@@ -36,7 +36,9 @@ const (
 type Heads struct {
 	// Outcomes is the file that says how jobs and services do; see Outcome.
 	Outcomes string
-	Log      *slog.Logger
+	// Real runs Ray itself; without it the stand-in answers alone.
+	Real Runtime
+	Log  *slog.Logger
 
 	client kubernetes.Interface
 	ray    rayversioned.Interface
@@ -49,6 +51,19 @@ type Heads struct {
 	// serve is what Serve runs, by head pod too. A head that was told nothing
 	// has none.
 	serve map[types.UID]serving
+}
+
+// Runtime runs a real Ray for the simulated pods.
+type Runtime interface {
+	// Follow makes what runs match the pods; it does not wait for it.
+	Follow(ctx context.Context, client kubernetes.Interface, pods []*corev1.Pod)
+	// Answer answers a request that came in at a port of a pod.
+	Answer(w http.ResponseWriter, r *http.Request, pod *corev1.Pod, port int32)
+	// Submit hands a job to its head, once, and answers its status; "" while the
+	// head is not ready.
+	Submit(ctx context.Context, head *corev1.Pod, job *rayv1.RayJob) (rayv1.JobStatus, error)
+	// Stop ends all that runs.
+	Stop()
 }
 
 // New answers heads that nothing has been asked of yet.
@@ -109,9 +124,15 @@ func (h *Heads) Run(ctx context.Context, client kubernetes.Interface, ray rayver
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for {
+		if h.Real != nil {
+			h.Real.Follow(ctx, client, h.pods.List())
+		}
 		h.playSubmitters(ctx)
 		select {
 		case <-ctx.Done():
+			if h.Real != nil {
+				h.Real.Stop()
+			}
 			return server.Close()
 		case <-h.pods.Changed():
 		case <-tick.C:

@@ -37,11 +37,15 @@ func (h *Heads) routes() http.Handler {
 		})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(connKey{}).(podConn); ok && c.port == rayutils.DefaultDashboardPort {
+		c, ok := r.Context().Value(connKey{}).(podConn)
+		switch {
+		case ok && h.Real != nil:
+			h.Real.Answer(w, r, c.pod, c.port)
+		case ok && c.port == rayutils.DefaultDashboardPort:
 			dashboard.ServeHTTP(w, r)
-			return
+		default:
+			proxy.ServeHTTP(w, r)
 		}
-		proxy.ServeHTTP(w, r)
 	})
 }
 

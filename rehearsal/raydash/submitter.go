@@ -41,7 +41,11 @@ func (h *Heads) playSubmitter(ctx context.Context, pod *corev1.Pod) error {
 	if head == nil || rayJob.Status.JobId == "" {
 		return nil // not there yet
 	}
-	status, err := h.submit(head, rayJob)
+	submit := h.submit
+	if h.Real != nil {
+		submit = h.Real.Submit
+	}
+	status, err := submit(ctx, head, rayJob)
 	if err != nil || !rayv1.IsJobTerminal(status) {
 		return err
 	}
@@ -49,7 +53,7 @@ func (h *Heads) playSubmitter(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // submit registers the job at its head, once, and answers its status.
-func (h *Heads) submit(head *corev1.Pod, rayJob *rayv1.RayJob) (rayv1.JobStatus, error) {
+func (h *Heads) submit(_ context.Context, head *corev1.Pod, rayJob *rayv1.RayJob) (rayv1.JobStatus, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.jobs[head.UID] == nil {

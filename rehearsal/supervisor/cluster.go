@@ -17,11 +17,13 @@ import (
 	"ray-on-aks/rehearsal/egress"
 	"ray-on-aks/rehearsal/kuberay"
 	"ray-on-aks/rehearsal/kwok"
+	"ray-on-aks/rehearsal/layout"
 	"ray-on-aks/rehearsal/nodes"
 	"ray-on-aks/rehearsal/plane"
 	"ray-on-aks/rehearsal/pods"
 	"ray-on-aks/rehearsal/process"
 	"ray-on-aks/rehearsal/raydash"
+	"ray-on-aks/rehearsal/realray"
 )
 
 // cluster is one control plane with all that makes it a cluster.
@@ -96,6 +98,12 @@ func (s *Supervisor) equip(ctx context.Context, c *cluster, dir, sockets, egress
 		APIServer: apiSocket, Proxy: egressSocket, Group: c.group, Log: c.log, Programs: s.programs,
 	}
 	heads := raydash.New(s.dir.Outcomes(), c.log)
+	if s.python != "" {
+		heads.Real = &realray.Runtime{
+			Python: s.python, Dir: s.dir.Join("ray"), Sockets: sockets, Storage: s.dir.Join("storage"),
+			Mark: layout.EnvDir + "=" + string(s.dir), Group: c.group, Log: c.log,
+		}
+	}
 	resolver, err := egress.NewResolver(ctx, c.client, kubelet, heads)
 	if err != nil {
 		return fmt.Errorf("watching the cluster's addresses: %w", err)

@@ -48,8 +48,10 @@ type Supervisor struct {
 	programs   []pods.Program
 	kwokModule string
 	kuberay    []*unstructured.Unstructured
-	store      *cloud.Store
-	log        *slog.Logger
+	// python is the environment of a real Ray; empty where Ray is simulated.
+	python string
+	store  *cloud.Store
+	log    *slog.Logger
 
 	clusters map[string]*cluster
 	// spare is a control plane made ahead of the first cluster.
@@ -58,9 +60,10 @@ type Supervisor struct {
 	began bool
 }
 
-// New prepares a supervisor: it finds the tools and renders the manifests.
-func New(ctx context.Context, dir layout.Dir, tools *toolchain.Toolchain, log *slog.Logger) (*Supervisor, error) {
-	s := &Supervisor{dir: dir, store: cloud.Open(dir.Cloud()), log: log, clusters: map[string]*cluster{}}
+// New prepares a supervisor: it finds the tools and renders the manifests. With
+// an environment of Python that has Ray, Ray's pods are real.
+func New(ctx context.Context, dir layout.Dir, tools *toolchain.Toolchain, python string, log *slog.Logger) (*Supervisor, error) {
+	s := &Supervisor{dir: dir, store: cloud.Open(dir.Cloud()), python: python, log: log, clusters: map[string]*cluster{}}
 	var err error
 	if s.self, err = os.Executable(); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"ray-on-aks/rehearsal/pods"
 )
 
-const usage = `usage: rehearse [-root DIR] [-dir DIR] [-stack NAME] COMMAND
+const usage = `usage: rehearse [-root DIR] [-dir DIR] [-stack NAME] [-ray DIR] COMMAND
 
   up          bring the stack up and wait for its jobs
   status      show the jobs of a rehearsal that is up
@@ -51,6 +51,7 @@ func run(ctx context.Context, args []string) error {
 	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
 	root := flags.String("root", ".", "folder of the checkout")
 	dir := flags.String("dir", "", "folder of the rehearsal; default .rehearsal/main in the checkout")
+	python := flags.String("ray", "", "environment of Python in which Ray is real; default: Ray is simulated")
 	stack := flags.String("stack", "rehearsal", "stack to bring up")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -58,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		return err
 	}
-	r, err := open(*root, *dir, *stack)
+	r, err := open(*root, *dir, *stack, *python)
 	if err != nil {
 		return err
 	}

@@ -28,9 +28,11 @@ type rehearsal struct {
 	tools *toolchain.Toolchain
 	// bin is the folder of this executable and the emulated providers.
 	bin string
+	// python is the environment that a real Ray runs in; empty: Ray is simulated.
+	python string
 }
 
-func open(root, dir, stack string) (*rehearsal, error) {
+func open(root, dir, stack, python string) (*rehearsal, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ func open(root, dir, stack string) (*rehearsal, error) {
 	if dir == "" {
 		dir = filepath.Join(root, ".rehearsal", "main")
 	}
-	r := &rehearsal{root: root, stack: stack}
+	r := &rehearsal{root: root, stack: stack, python: python}
 	if r.dir, err = layout.Open(dir); err != nil {
 		return nil, err
 	}
@@ -79,7 +81,7 @@ func (r *rehearsal) supervise(ctx context.Context) error {
 		return err
 	}
 	defer lock.Close()
-	s, err := supervisor.New(ctx, r.dir, r.tools, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	s, err := supervisor.New(ctx, r.dir, r.tools, r.python, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (r *rehearsal) ensureSupervisor() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(self, "-root", r.root, "-dir", string(r.dir), "supervise")
+	cmd := exec.Command(self, "-root", r.root, "-dir", string(r.dir), "-ray", r.python, "supervise")
 	cmd.Stdout, cmd.Stderr = log, log
 	// A session of its own: it stays when the terminal goes.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

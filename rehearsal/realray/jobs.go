@@ -1,0 +1,83 @@
+package realray
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	"github.com/ray-project/kuberay/ray-operator/controllers/ray/utils/dashboardclient"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Submit does what the submitter's `ray job submit` does: it hands the job to
+// the head's dashboard, once, and answers what became of it. It answers "" for
+// as long as the dashboard is not there. When the job has ended, its log is
+// kept.
+func (r *Runtime) Submit(ctx context.Context, head *corev1.Pod, rayJob *rayv1.RayJob) (rayv1.JobStatus, error) {
+	r.mu.Lock()
+	n := r.nodes[head.UID]
+	r.mu.Unlock()
+	if n == nil {
+		return "", nil
+	}
+	dashboard := n.client()
+	info, err := dashboard.GetJobInfo(ctx, rayJob.Status.JobId)
+	switch {
+	case apierrors.IsBadRequest(err):
+		return r.submit(ctx, n, dashboard, rayJob)
+	case unreachable(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	if rayv1.IsJobTerminal(info.JobStatus) {
+		return info.JobStatus, r.keepLog(ctx, dashboard, rayJob)
+	}
+	return info.JobStatus, nil
+}
+
+func (r *Runtime) submit(ctx context.Context, n *node, dashboard *dashboardclient.RayDashboardClient, rayJob *rayv1.RayJob) (rayv1.JobStatus, error) {
+	request, err := dashboardclient.ConvertRayJobToReq(rayJob)
+	if err != nil {
+		return "", err
+	}
+	request.Entrypoint = n.local(request.Entrypoint)
+	// What it would install is in the environment that plays the image.
+	delete(request.RuntimeEnv, "pip")
+	_, err = dashboard.SubmitJobReq(ctx, request)
+	r.Log.Info("submitted", "job", rayJob.Name, "entrypoint", request.Entrypoint, "error", err)
+	return rayv1.JobStatusPending, err
+}
+
+// client speaks to the cluster's dashboard with the cluster's token.
+func (n *node) client() *dashboardclient.RayDashboardClient {
+	c := &dashboardclient.RayDashboardClient{}
+	direct := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	c.InitClient(direct, "http://"+n.dashboard, n.env["RAY_AUTH_TOKEN"])
+	return c
+}
+
+// unreachable says that nobody listens yet.
+func unreachable(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial"
+}
+
+// keepLog writes the job's log where a user finds it.
+func (r *Runtime) keepLog(ctx context.Context, dashboard *dashboardclient.RayDashboardClient, rayJob *rayv1.RayJob) error {
+	text, err := dashboard.GetJobLog(ctx, rayJob.Status.JobId)
+	if err != nil || text == nil {
+		return err
+	}
+	folder := filepath.Join(r.Dir, "jobs")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, rayJob.Status.JobId+".log"), []byte(*text), 0o600)
+}

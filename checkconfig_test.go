@@ -31,14 +31,43 @@ func TestProgramsTakeWhatBuildersGive(t *testing.T) {
 				w.Team = args.Tenants[0].Name
 				args.Declared[name] = w
 			}
-			if out, err := checkConfig(t, args, name, w.Script); err != nil {
+			out, err := checkConfig(t, args, name, w.Script)
+			if err != nil {
 				t.Errorf("%s, %s: %v\n%s", file, name, err, out)
+				continue
 			}
+			checkPlaces(t, name, out)
 		}
 	}
 	for _, script := range workloads.Scripts() {
 		if !asked[script] {
 			t.Errorf("no workload of the catalog runs %s", script)
+		}
+	}
+}
+
+// places says, by the parameter of a program, where the stack's outputs say that it looks or writes.
+var places = map[string]map[string]string{
+	"base": workloads.Inputs(), "data": workloads.Inputs(), "adapters": workloads.Adapters(),
+}
+
+// checkPlaces holds the defaults of a program to what the stack's outputs say of them.
+func checkPlaces(t *testing.T, name, out string) {
+	t.Helper()
+	var said struct {
+		Parameters map[string]any `json:"parameters"`
+	}
+	if err := json.Unmarshal([]byte(out), &said); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+	for parameter, outputs := range places {
+		path, ok := said.Parameters[parameter].(string)
+		if !ok {
+			continue
+		}
+		container, _, _ := strings.Cut(path, "/")
+		if place := outputs[container]; place == "" || path != place && !strings.HasPrefix(path, place+"/") {
+			t.Errorf("%s has %s in %s, the outputs say %q", name, parameter, path, place)
 		}
 	}
 }

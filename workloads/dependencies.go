@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -18,17 +19,28 @@ var locks embed.FS
 
 // dependencies name, by program, the image of workloads/images that has the libraries which the default image lacks. A program that is
 // not listed needs none.
-var dependencies = map[string]string{
-	"aurora_finetune.py": "aurora", "serve_aurora.py": "aurora", "stage.py": "aurora",
-	"llm_finetune.py": "llm", "tune_gpt2.py": "llm",
-	"batch_inference.py": "vllm", "serve_llm.py": "vllm",
+var dependencies = map[string]dependency{
+	"aurora_finetune.py": {"aurora", "aurora"}, "serve_aurora.py": {"aurora", "aurora"}, "stage.py": {"aurora", "aurora"},
+	"llm_finetune.py": {"llm", "llm"}, "tune_gpt2.py": {"llm", "llm"},
+	// vLLM is for GPUs; on CPUs the other engine answers.
+	"batch_inference.py": {"vllm", "llm"}, "serve_llm.py": {"vllm", "llm"},
 }
+
+// dependency names the images for workers with GPUs and for those without.
+type dependency struct{ gpus, cpus string }
 
 // lockFile is the lock among a run's scripts.
 const lockFile = "requirements.txt"
 
-// installTimeout is in seconds. The largest of the locks has some 8 GB, and Ray's own default of 600 is for small ones.
-const installTimeout = 1800
+const (
+	// installTimeout is in seconds. The largest of the locks has some 8 GB, and Ray's own default of 600 is for small ones.
+	installTimeout = 1800
+	// startTimeout is how long, in seconds, Ray lets a job be pending, which it is while its driver's libraries are installed. Ray's own
+	// default is 900.
+	startTimeout = installTimeout + 300
+	// startTimeoutEnv is the variable by which the head's dashboard is told.
+	startTimeoutEnv = "RAY_JOB_START_TIMEOUT_SECONDS"
+)
 
 // installs names the image whose libraries w installs when its pods are up: that of its program, unless w has an image of its own, which
 // is then taken to have them.
@@ -36,7 +48,11 @@ func (a Args) installs(w Workload) string {
 	if w.Image != a.Versions.Image {
 		return ""
 	}
-	return dependencies[w.Script]
+	needs := dependencies[w.Script]
+	if w.Worker.GPUs == 0 {
+		return needs.cpus
+	}
+	return needs.gpus
 }
 
 // installWarnings say, once an image, which enabled workloads install its libraries again and again.
@@ -76,9 +92,8 @@ func (a Args) filesOf(w Workload) (map[string]string, error) {
 // runtimeEnv is what Ray sets up on each node before it starts a worker there.
 // https://docs.ray.io/en/releases-2.55.1/ray-core/handling-dependencies.html#api-reference
 type runtimeEnv struct {
-	Pip     pipEnv            `json:"pip"`
-	EnvVars map[string]string `json:"env_vars"`
-	Config  envConfig         `json:"config"`
+	Pip    pipEnv    `json:"pip"`
+	Config envConfig `json:"config"`
 }
 
 type pipEnv struct {
@@ -90,14 +105,24 @@ type envConfig struct {
 	SetupTimeoutSeconds int `json:"setup_timeout_seconds"`
 }
 
-// imageEnv are the variables that the Dockerfiles of workloads/images set; why is said there.
+// imageEnv are the variables that the Dockerfiles of workloads/images set; why is said there. As with an image, the workload's own win.
 func imageEnv() map[string]string {
 	return map[string]string{"HF_HUB_DISABLE_TELEMETRY": "1", "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 }
 
+// installEnv are the variables of pods that install.
+func installEnv() map[string]string {
+	env := imageEnv()
+	env[startTimeoutEnv] = strconv.Itoa(startTimeout)
+	return env
+}
+
+// installs says whether the run brings a lock.
+func (r Run) installs() bool { return r.scripts[lockFile] != "" }
+
 // runtimeEnv returns the environment with the libraries of the run's lock, or nil where it brings none.
 func (r Run) runtimeEnv() *runtimeEnv {
-	if _, ok := r.scripts[lockFile]; !ok {
+	if !r.installs() {
 		return nil
 	}
 	return &runtimeEnv{
@@ -106,8 +131,7 @@ func (r Run) runtimeEnv() *runtimeEnv {
 			Packages:       []string{"-r " + path.Join(scriptsPath, lockFile)},
 			InstallOptions: []string{"--disable-pip-version-check", "--no-cache-dir", "--require-hashes"},
 		},
-		EnvVars: imageEnv(),
-		Config:  envConfig{SetupTimeoutSeconds: installTimeout},
+		Config: envConfig{SetupTimeoutSeconds: installTimeout},
 	}
 }
 

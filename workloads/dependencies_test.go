@@ -4,36 +4,59 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	dashboard "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils/dashboardclient"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
-// importsLibraries finds what the default image lacks, at any depth of what a program brings along.
-var importsLibraries = regexp.MustCompile(`(?m)^\s*(?:from|import) (torch|transformers|peft|llamafactory|aurora|vllm|xarray|zarr|gcsfs)\b`)
+// distributions are the names under which libraries are locked that are imported by another.
+var distributions = map[string]string{"aurora": "microsoft-aurora", "huggingface_hub": "huggingface-hub", "netCDF4": "netcdf4"}
 
-// TestProgramsSayWhatTheyNeed: one that imports a library has a lock with it, and one that does not waits for no installation.
+// TestProgramsSayWhatTheyNeed: what a program imports, at any depth of what it brings along, is in its lock, or for an engine that is one
+// of two in either; one that imports nothing waits for no installation.
 func TestProgramsSayWhatTheyNeed(t *testing.T) {
-	for _, script := range Scripts() {
-		files, err := scriptsOf(Workload{Script: script})
-		if err != nil {
-			t.Fatal(err)
+	for script, imports := range imported(t) {
+		needs := dependencies[script]
+		if (needs.gpus == "") != (len(imports.Libraries) == 0) {
+			t.Errorf("%s imports %v and has the lock %q", script, imports.Libraries, needs.gpus)
+			continue
 		}
-		needs := false
-		for _, text := range files {
-			needs = needs || importsLibraries.MatchString(text)
+		locked := ""
+		for _, image := range []string{needs.gpus, needs.cpus} {
+			if image == "" {
+				continue
+			}
+			lock, err := locks.ReadFile("images/" + image + "/requirements.txt")
+			if err != nil {
+				t.Fatal(err)
+			}
+			locked += "\n" + string(lock)
 		}
-		if says := dependencies[script] != ""; says != needs {
-			t.Errorf("%s imports libraries: %t, has a lock: %t", script, needs, says)
+		for _, library := range imports.Libraries {
+			if name, ok := distributions[library]; ok {
+				library = name
+			}
+			if !strings.Contains(locked, "\n"+library+"==") {
+				t.Errorf("%s imports %s, which its lock %q lacks", script, library, needs.gpus)
+			}
 		}
 	}
-	for script := range dependencies {
-		if _, err := scriptsOf(Workload{Script: script}); err != nil {
-			t.Error(err)
+}
+
+// TestAnEngineForWhatThereIs: without GPUs the libraries are those of the engine for CPUs.
+func TestAnEngineForWhatThereIs(t *testing.T) {
+	a := stack(nil)
+	for gpus, want := range map[int64]string{0: "llm", 1: "vllm"} {
+		w := a.resolved(Catalog()["batch-inference"])
+		w.Worker.GPUs = gpus
+		if got := a.installs(w); got != want {
+			t.Errorf("with %d GPUs it installs %s, want %s", gpus, got, want)
 		}
 	}
 }
@@ -49,6 +72,12 @@ func TestDefaultImageIsCompleted(t *testing.T) {
 	env, err := dashboard.UnmarshalRuntimeEnvYAML(a.rayJobSpec(run, w).RuntimeEnvYAML)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, container := range []corev1.Container{a.head(run, w).Spec.Containers[0], a.worker(run, w).Spec.Containers[0]} {
+		i := slices.IndexFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == startTimeoutEnv })
+		if i < 0 || container.Env[i].Value != strconv.Itoa(startTimeout) {
+			t.Errorf("%s does not say how long a job may be pending: %v", container.Name, container.Env)
+		}
 	}
 	packages := env["pip"].(map[string]any)["packages"].([]any)
 	if len(packages) != 1 || packages[0] != "-r /opt/ray-on-aks/scripts/requirements.txt" {
@@ -83,8 +112,23 @@ func TestTheDefaultImageIsToldWhatTheOthersSay(t *testing.T) {
 			got[name] = value
 		}
 		if !maps.Equal(got, imageEnv()) {
-			t.Errorf("%s sets %v, the runtime environment %v", file, got, imageEnv())
+			t.Errorf("%s sets %v, the pods have %v", file, got, imageEnv())
 		}
+	}
+	// A variable of the workload's own wins, as it does over an image's.
+	own := map[string]string{"PYTORCH_CUDA_ALLOC_CONF": "mine"}
+	a := stack(entry("llm-training", func(w *Workload) { w.Env = own }))
+	w := a.resolved(a.Declared["llm-training"])
+	run, err := a.run("llm-training", w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, e := range a.worker(run, w).Spec.Containers[0].Env {
+		found[e.Name] = e.Value
+	}
+	if found["PYTORCH_CUDA_ALLOC_CONF"] != "mine" || found["HF_HUB_DISABLE_TELEMETRY"] != "1" {
+		t.Errorf("got %v", found)
 	}
 }
 

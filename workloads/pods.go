@@ -150,11 +150,12 @@ func environment(run Run, w Workload) []corev1.EnvVar {
 			LocalObjectReference: corev1.LocalObjectReference{Name: tokenName(run)}, Key: tokenKey,
 		}}})
 	}
-	own := maps.Clone(w.Env)
+	own := map[string]string{}
+	if run.installs() {
+		own = installEnv()
+	}
+	maps.Copy(own, w.Env)
 	if run.ScriptsName != "" {
-		if own == nil {
-			own = map[string]string{}
-		}
 		// Workers import what the program imports, and only the driver has the program's folder on its path.
 		own[pythonPath] = strings.TrimSuffix(scriptsPath+":"+own[pythonPath], ":")
 	}

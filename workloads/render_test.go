@@ -24,7 +24,7 @@ func golden(t *testing.T, a Args, name string) {
 		Output: w.Output, scripts: map[string]string{w.Script: "", "raylib/run.py": ""},
 	}
 	if a.installs(w) != "" {
-		run.scripts[lockFile] = ""
+		run.scripts[lockFile] = "torch==2.9.1"
 	}
 	object := a.rayJob(run, w)
 	if w.Kind == KindRayService {

@@ -6,10 +6,9 @@ import pathlib
 import zipfile
 
 import pytest
+import ray
+import yaml
 
-ray = pytest.importorskip("ray")
-yaml = pytest.importorskip("yaml")
-pytest.importorskip("virtualenv")
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is not None,
     reason="Ray copies the environment that it runs in, and that of the models has 8 GB",

@@ -9,7 +9,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 
 BIN := .rehearsal/bin
 COMMANDS := ./cmd/rehearse ./cmd/pulumi-language-go ./cmd/pulumi-resource-azure-native ./cmd/pulumi-resource-random
-REHEARSE = $(BIN)/rehearse -root .
+REHEARSE = $(BIN)/rehearse -root .$(if $(filter real,$(RAY)), -ray $(call pyenv,models))
 
 # The tests of the Python programs run in environments that are locked by hash,
 # made once per lock and shared by clones. The one with the libraries of models
@@ -29,7 +29,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
 
 .PHONY: rehearse
-rehearse: build ## bring the program up on this machine and run its jobs
+rehearse: build $(if $(filter real,$(RAY)),python-models-env) ## bring the program up on this machine and run its jobs; RAY=real: by a real Ray
 	@$(REHEARSE) up
 
 .PHONY: rehearse-status
@@ -66,7 +66,12 @@ build: toolchain ## build the toolchain and the rehearsal's own commands
 	@$(call timed,rehearsal commands,mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ $(COMMANDS))
 
 .PHONY: test
-test: lint toolchain unit python e2e ## run all tests
+test: lint installed unit python python-models e2e ## run all tests
+
+# What is built takes the processor, and what is fetched the network.
+.PHONY: installed
+installed:
+	@$(MAKE) --no-print-directory -j2 toolchain python-models-env
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
@@ -77,14 +82,19 @@ unit: ## run the tests that need no cluster
 lint: ## check format and vet
 	@$(call timed,format and vet,test -z "$$(gofmt -l . | tee /dev/stderr)" && go vet ./... && cd rehearsal && go vet ./...)
 
-# pymake LOCK: makes the environment of that lock, where it is missing.
-pymake = test -e $(call pyenv,$(1))/complete && exit 0; $(call timed,Python environment,mkdir -p $(PYENVS) && flock $(PYENVS)/.lock \
-	sh -c 'test -e $(call pyenv,$(1))/complete || { python3 -m venv --clear $(call pyenv,$(1)) && \
-	$(call pyenv,$(1))/bin/python -m pip install -q --require-hashes -r $(ENTRYPOINTS)/requirements-$(1).txt && touch $(call pyenv,$(1))/complete; }')
+# pymake LOCK, INSTALLER: makes the environment of that lock, where it is missing.
+pymake = test -e $(call pyenv,$(1))/complete && exit 0; $(call timed,Python environment of requirements-$(1),mkdir -p $(PYENVS) && \
+	flock $(PYENVS)/.lock sh -c 'test -e $(call pyenv,$(1))/complete || { python3 -m venv --clear $(call pyenv,$(1)) && \
+	$(2) --require-hashes -r $(ENTRYPOINTS)/requirements-$(1).txt && touch $(call pyenv,$(1))/complete; }')
 
 .PHONY: python-env
 python-env:
-	@$(call pymake,test)
+	@$(call pymake,test,$(call pyenv,test)/bin/python -m pip install -q)
+
+# By uv, which the other environment has: pip takes half an hour for this one.
+.PHONY: python-models-env
+python-models-env: python-env
+	@$(call pymake,models,$(call pyenv,test)/bin/uv pip install -q --no-cache --python $(call pyenv,models)/bin/python)
 
 .PHONY: python
 python: python-env ## run the tests of the programs that Ray runs, without models
@@ -92,11 +102,16 @@ python: python-env ## run the tests of the programs that Ray runs, without model
 		$(call pyenv,test)/bin/python -m ruff format --check . && \
 		$(call pyenv,test)/bin/python -m pytest -q --timeout 600 $(addprefix tests/,$(PYTESTS)))
 
+# They take minutes: as with Go's, those that have passed are not run again while no file has changed.
+passed = $(PYENVS)/passed-$(shell cd $(ENTRYPOINTS) && find . -name '*.py' -o -name '*.toml' -o -name 'requirements-*.txt' | \
+	LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-12)
+
 .PHONY: python-models
-python-models: ## run all of them, on real Ray with tiny models; 8 GB, and long
-	@$(call pymake,models)
-	@$(call timed,Python tests with models,cd $(ENTRYPOINTS) && $(call pyenv,models)/bin/python -m pytest -q --timeout 1400)
+python-models: python-models-env ## run all of them, on real Ray with tiny models; 8 GB, and long
+	@test -e $(passed) && { echo "ok (cached): Python tests with models"; exit 0; }; \
+		$(call timed,Python tests with models,cd $(ENTRYPOINTS) && $(call pyenv,models)/bin/python -m pytest -q --timeout 1400) && \
+		touch $(passed)
 
 .PHONY: e2e
-e2e: build ## run the scenarios on the rehearsed cluster
-	@$(call timed,end to end,cd rehearsal && go test -count=1 -timeout 20m -v ./e2e)
+e2e: build python-models-env ## run the scenarios on the rehearsed cluster
+	@$(call timed,end to end,cd rehearsal && RAY_PYTHON=$(call pyenv,models) go test -count=1 -timeout 40m -v ./e2e)

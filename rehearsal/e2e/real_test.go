@@ -1,17 +1,26 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
+
+	"ray-on-aks/rehearsal/report"
 )
 
 // pythonVar names the environment in which TestRealRay runs Ray; make sets it.
 const pythonVar = "RAY_PYTHON"
 
-// TestRealRay runs the catalog's own programs: queued by Kueue, submitted by
-// KubeRay, executed by Ray, with models of a few weights.
+// realRun is how long a program may take on a machine of two cores.
+const realRun = 10 * time.Minute
+
+// TestRealRay runs the catalog's own programs, with models of a few weights:
+// queued by Kueue, submitted by KubeRay, executed by Ray. A training that is
+// preempted goes on from its checkpoint and ends with the adapter of one that is
+// not; a batch and a service answer with it.
 func TestRealRay(t *testing.T) {
 	python := os.Getenv(pythonVar)
 	if python == "" {
@@ -20,33 +29,108 @@ func TestRealRay(t *testing.T) {
 	e := newEnv(t, "e2e-real")
 	e.supervise("-ray", python)
 	e.follow(os.Stderr)
+	e.set(queuesKey+"shape", "single")
 	e.only("smoke", "stage")
-	e.set(workloadsKey+"stage.env", map[string]any{"STAGE_SOURCE": "tiny"})
-	e.pulumi("up", "--yes")
-	for _, name := range []string{"smoke", "stage"} {
-		e.finishes(e.runOf(name), 10*time.Minute)
+	e.set(workloadsKey+"stage.env.STAGE_ITEMS", "qwen,viggo")
+	e.set(workloadsKey+"llm-training.workers", 1)
+	e.set(workloadsKey+"llm-training.priority", "low")
+	for name, value := range map[string]string{"LLM_THREADS": "1", "LLM_MAX_STEPS": "12", "LLM_CHECKPOINT_STEPS": "2"} {
+		e.set(workloadsKey+"llm-training.env."+name, value)
 	}
-	if brought, err := filepath.Glob(e.dir.Join("storage", "models", "*", "*")); err != nil || len(brought) == 0 {
-		t.Errorf("stage has brought no model: %v, %v", brought, err)
+	e.pulumi("up", "--yes")
+	e.finishes("smoke")
+	e.finishes("stage")
+
+	preempted := e.trainPreempted()
+	e.set(workloadsKey+"llm-training.generation", 1)
+	e.pulumi("up", "--yes", "--skip-preview")
+	if whole := e.said(e.finishes("llm-training"), "done"); whole["adapter"] != preempted {
+		t.Errorf("preempted, the training made the adapter %v, else %v", preempted, whole["adapter"])
+	}
+
+	e.only("batch-inference")
+	e.pulumi("up", "--yes", "--skip-preview")
+	if batch := e.said(e.finishes("batch-inference"), "done"); batch["adapter"] != preempted || batch["errors"] != 0.0 {
+		t.Errorf("the batch says %v, the adapter is %v", batch, preempted)
 	}
 	e.pulumi("destroy", "--yes", "--skip-preview")
 	e.checkGone()
 }
 
-// finishes waits until the run has ended well.
-func (e *env) finishes(run string, within time.Duration) {
+// trainPreempted has a training preempted in the middle and answers the adapter
+// that it makes in the end.
+func (e *env) trainPreempted() any {
 	e.Helper()
-	e.eventually(within, func() error {
-		j, err := e.job(run)
-		if err != nil {
-			return err
-		}
-		if j.Ended() && !j.Succeeded() {
-			e.Fatalf("%s failed: %s", run, j.RayJob.Status.Message)
-		}
-		if !j.Ended() {
+	e.only("llm-training")
+	e.pulumi("up", "--yes", "--skip-preview")
+	run := e.runOf("llm-training")
+	e.eventually(realRun, func() error {
+		if found, err := filepath.Glob(e.dir.Join("storage", "llm-pipeline", "runs", "*", "*", "*", "_COMPLETE.json")); err != nil || len(found) < 2 {
 			return errNotYet
 		}
 		return nil
 	})
+	urgent := map[string]any{
+		"enabled": true, "team": "language", "priority": "high", "entrypoint": "sleep 1",
+		"worker": map[string]any{"cpus": "11", "memory": "110Gi", "gpus": 8},
+	}
+	e.set(workloadsKey+"urgent", urgent)
+	e.pulumi("up", "--yes", "--skip-preview")
+	e.eventually(time.Minute, func() error {
+		j, err := e.job(run)
+		if err != nil || running(j) || j.Ended() {
+			return errNotYet
+		}
+		return nil
+	})
+	e.finishes("urgent")
+	job := e.finishes("llm-training")
+	e.unset(workloadsKey + "urgent")
+	if step, _ := e.said(job, "resumed")["step"].(float64); step < 4 {
+		e.Errorf("the training has gone on from step %v, and had a checkpoint of step 4 at least", step)
+	}
+	return e.said(job, "done")["adapter"]
+}
+
+// finishes waits until the workload's run has ended well.
+func (e *env) finishes(workload string) report.Job {
+	e.Helper()
+	run := e.runOf(workload)
+	var job report.Job
+	e.eventually(realRun, func() error {
+		var err error
+		if job, err = e.job(run); err != nil {
+			return err
+		}
+		if job.Ended() && !job.Succeeded() {
+			e.Fatalf("%s failed: %s", run, job.RayJob.Status.Message)
+		}
+		if !job.Ended() {
+			return errNotYet
+		}
+		return nil
+	})
+	return job
+}
+
+// logLine finds what a program logs; lines that Ray brings from workers have a
+// beginning of their own.
+var logLine = regexp.MustCompile(`(?m)\{"time".*\}$`)
+
+// said answers the last event of that name in the job's log.
+func (e *env) said(job report.Job, name string) map[string]any {
+	e.Helper()
+	data, err := os.ReadFile(e.dir.Join("ray", "jobs", job.RayJob.Status.JobId+".log"))
+	must(e.T, err)
+	var last map[string]any
+	for _, line := range logLine.FindAll(data, -1) {
+		var event map[string]any
+		if json.Unmarshal(line, &event) == nil && event["event"] == name {
+			last = event
+		}
+	}
+	if last == nil {
+		e.Errorf("%s has not said %q:\n%s", job.RayJob.Name, name, data[max(0, len(data)-4000):])
+	}
+	return last
 }

@@ -1,6 +1,7 @@
 package realray
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -34,8 +35,10 @@ type node struct {
 	// agent is the port of the node's own agent, serve that of the cluster's
 	// Serve proxy.
 	agent, serve string
-	temp         string
-	process      *process.Process
+	// temp takes Ray's own files, and scratch what the programs put on the pod's
+	// disk; both go with the pod.
+	temp, scratch string
+	process       *process.Process
 }
 
 // newNode gives the node ports of its own and, without a head, a cluster.
@@ -122,6 +125,12 @@ func (n *node) environ(python, mark string) []string {
 		// No model is fetched.
 		"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
 	})
+	// The disk of the pod's node, where a program keeps copies.
+	for _, prefix := range []string{"AURORA", "BATCH", "GPT2", "LLM", "SERVE", "STAGE"} {
+		if name := prefix + "_SCRATCH"; env[name] == "" {
+			env[name] = n.scratch
+		}
+	}
 	list := []string{mark, n.mark()}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])
@@ -146,7 +155,7 @@ func (r *Runtime) stop(n *node) {
 	if _, err := process.SweepEnv(n.mark(), stopGrace); err != nil {
 		r.Log.Warn("ending what a node of Ray has started", "pod", n.pod.Name, "error", err)
 	}
-	if err := os.RemoveAll(n.temp); err != nil {
+	if err := errors.Join(os.RemoveAll(n.temp), os.RemoveAll(n.scratch)); err != nil {
 		r.Log.Warn("removing the files of a node of Ray", "pod", n.pod.Name, "error", err)
 	}
 	r.Log.Info("ray node ended", "pod", n.pod.Name)

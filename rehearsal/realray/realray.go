@@ -110,7 +110,7 @@ func (r *Runtime) start(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	n.temp = filepath.Join(r.Sockets, string(pod.UID)[:6])
+	n.temp, n.scratch = filepath.Join(r.Sockets, string(pod.UID)[:6]), filepath.Join(r.Dir, "pods", string(pod.UID))
 	n.process, err = r.Group.Start(process.Spec{
 		Name: "ray-" + pod.Name, Path: filepath.Join(r.Python, "bin", "ray"), Args: n.args(), Env: n.environ(r.Python, r.Mark),
 	})

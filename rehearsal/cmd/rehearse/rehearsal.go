@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"ray-on-aks/rehearsal/atomicfile"
 	"ray-on-aks/rehearsal/engine"
 	"ray-on-aks/rehearsal/layout"
 	"ray-on-aks/rehearsal/pods"
@@ -81,6 +83,9 @@ func (r *rehearsal) supervise(ctx context.Context) error {
 		return err
 	}
 	defer lock.Close()
+	if err := atomicfile.Write(r.rayFile(), []byte(r.python)); err != nil {
+		return err
+	}
 	s, err := supervisor.New(ctx, r.dir, r.tools, r.python, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
@@ -128,6 +133,29 @@ func (r *rehearsal) ensureSupervisor() error {
 		return fmt.Errorf("starting the supervisor: %w", err)
 	}
 	return cmd.Process.Release()
+}
+
+// rayFile holds the environment that the supervisor runs Ray in.
+func (r *rehearsal) rayFile() string { return r.dir.Join("python") }
+
+// checkRay refuses a supervisor that runs with Ray of another kind than is
+// asked for.
+func (r *rehearsal) checkRay() error {
+	lock, err := r.lock()
+	if !errors.Is(err, errRunning) {
+		if err == nil {
+			err = lock.Close()
+		}
+		return err
+	}
+	python, err := os.ReadFile(r.rayFile())
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && string(python) == r.python:
+		return nil // it is just starting, or the same
+	case err != nil:
+		return err
+	}
+	return errors.New("this rehearsal is up with Ray of the other kind, real or simulated; end it by `make rehearse-down` first")
 }
 
 func (r *rehearsal) supervisorLog() string { return r.dir.Join("logs", "supervisor.log") }

@@ -15,8 +15,12 @@ import (
 	"ray-on-aks/rehearsal/report"
 )
 
-// jobsDeadline bounds the wait for simulated jobs and services, which take seconds.
-const jobsDeadline = 5 * time.Minute
+const (
+	// jobsDeadline bounds the wait for simulated jobs and services, which take seconds.
+	jobsDeadline = 5 * time.Minute
+	// realDeadline is for those that a real Ray runs, on a machine of two cores.
+	realDeadline = 30 * time.Minute
+)
 
 // phase runs a step and prints how long it took.
 func phase(name string, f func() error) error {
@@ -38,6 +42,14 @@ func (r *rehearsal) up(ctx context.Context) error {
 	defer cancel()
 	follower := report.NewFollower(r.clusterKubeconfig, os.Stdout)
 	go follower.Run(followed)
+	if r.python != "" {
+		return r.bringInWaves(ctx, e, follower)
+	}
+	return r.bring(ctx, e, follower, jobsDeadline)
+}
+
+// bring brings the stack up as its file is now, and waits for what runs.
+func (r *rehearsal) bring(ctx context.Context, e *engine.Engine, follower *report.Follower, deadline time.Duration) error {
 	if err := phase("pulumi up", func() error { return e.Run(ctx, os.Stdout, "up", "--yes", "--suppress-progress") }); err != nil {
 		return errors.Join(err, fmt.Errorf("the supervisor's log is %s", r.supervisorLog()))
 	}
@@ -49,7 +61,7 @@ func (r *rehearsal) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, jobsDeadline)
+	waiting, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	var seen []report.Seen
 	waitErr := phase("jobs", func() (err error) {
@@ -82,6 +94,9 @@ func (r *rehearsal) prepare(ctx context.Context) (*engine.Engine, error) {
 		// The engine's lock first: starting a supervisor sweeps up what an earlier
 		// one left, which must not be another command's engine.
 		if e, err = r.engine(ctx, true); err != nil {
+			return err
+		}
+		if err = r.checkRay(); err != nil {
 			return err
 		}
 		return r.ensureSupervisor()

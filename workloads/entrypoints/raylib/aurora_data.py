@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 from raylib import inputs, sealed
@@ -117,6 +118,7 @@ class States:
 class Fields:
     """One file in memory: float32 arrays by variable, and its coordinates."""
 
+    path: pathlib.Path
     values: dict[str, Any]
     lat: Any
     lon: Any
@@ -155,4 +157,19 @@ def read(
             values[v] = array
     if not (np.diff(lat) < 0).all() or not (np.diff(lon) > 0).all():
         raise InputError(f"{path}: latitude must fall and longitude must rise")
-    return Fields(values, lat, lon, levels)
+    return Fields(path, values, lat, lon, levels)
+
+
+def same_grid(several: Sequence[Fields]) -> Fields:
+    """Returns the last of files that are used together.
+
+    Raises InputError if one has other latitudes, longitudes or, where it has any, levels: arrays of
+    the same shape would be put together although they are of other places.
+    """
+    last = several[-1]
+    for other in several:
+        for axis in ("lat", "lon", "levels"):
+            ours, theirs = (list(getattr(f, axis)) for f in (last, other))
+            if ours != theirs and theirs:
+                raise InputError(f"{other.path} and {last.path} do not fit: they differ in {axis}")
+    return last

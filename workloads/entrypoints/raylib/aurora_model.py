@@ -123,7 +123,7 @@ def batch(
     """Reads initial states, or truths without history, into one batch. Shapes are (b, t, …)."""
     static = aurora_data.read(states.static(), "static.nc", aurora_data.STATIC, ())
     rows: dict[str, list[torch.Tensor]] = {}
-    fields = None
+    fields = static
     for time in times:
         steps = (time - aurora_data.STEP, time) if history else (time,)
         read = [
@@ -135,11 +135,10 @@ def batch(
             )
             for t in steps
         ]
-        fields = read[-1]
+        fields = aurora_data.same_grid([fields, *read])
         for v in (*aurora_data.SURFACE, *aurora_data.ATMOSPHERE):
             stacked = torch.stack([torch.from_numpy(f.values[v]) for f in read])
             rows.setdefault(v, []).append(stacked)
-    assert fields is not None
     try:
         whole = {v: torch.stack(r) for v, r in rows.items()}
         made = Batch(
@@ -185,6 +184,9 @@ def loss(
         raise ResultError(
             f"the forecast is for {last.metadata.time}, the truth for {target.metadata.time}"
         )
+    levels = (last.metadata.atmos_levels, target.metadata.atmos_levels)
+    if levels[0] != levels[1]:
+        raise InputError(f"the forecast has the levels {levels[0]}, the truth {levels[1]}")
     ours, theirs = last.normalise(surf_stats={}), target.normalise(surf_stats={})
     total = torch.zeros((), device=next(model.parameters()).device)
     for weight, predicted, true in (

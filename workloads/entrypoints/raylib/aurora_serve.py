@@ -117,7 +117,7 @@ class Forecaster(serving.Endpoints):
 
 def application(settings: Any, run: Run) -> Any:
     """Returns the application that Ray Serve runs."""
-    return serving.deployment(Forecaster, "aurora", settings).bind(settings, run)
+    return serving.deployment(Forecaster, "aurora", settings, run).bind(settings, run)
 
 
 def serve_until_stopped(settings: Any, run: Run) -> Mapping[str, Any]:

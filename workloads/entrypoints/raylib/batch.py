@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from raylib import adapters, cluster, files, identity, inputs, log, scoring, shards
-from raylib.errors import ClusterError, InputError, ProgramError, ResultError
-from raylib.params import digest
+from raylib import adapters, cluster, engines, files, identity, inputs, log, scoring, shards
+from raylib.errors import ClusterError, InputError, ResultError
 from raylib.run import Run, attempt_id
 
 ADAPTER_BY = "llm-training"
@@ -39,7 +39,7 @@ def answer(settings: Any, run: Run) -> Mapping[str, Any]:
         "row_count": len(rows),
     }
     known.pin(made_from)
-    results = shards.Results(run.folder() / "shards", digest([known.digest, made_from]))
+    results = shards.Results(run.folder() / "shards", known.digest)
     plan = shards.plan(len(rows), settings.shard_rows)
     left = [s for s in plan if results.read(s) is None]
     log.event("plan", shards=len(plan), done=len(plan) - len(left), **made_from)
@@ -69,25 +69,24 @@ class Worker:
     """An actor that holds an engine and answers shards."""
 
     def __init__(self, settings: Any, run: Run, adapter: str, bound: Mapping[str, Any]) -> None:
-        """Copies model and adapter to this node and loads them."""
-        from raylib import engines
-
+        """Loads nothing yet: an error of a constructor would look like the loss of the worker."""
         log.bind(**bound)
-        self._settings, self._run = settings, run
-        scratch = pathlib.Path(settings.scratch)
-        base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
-        found = find_adapter(settings, run, adapter, base.digest) if adapter else None
+        self._settings, self._run, self._wanted = settings, run, adapter
+
+    @functools.cached_property
+    def _engine(self) -> engines.Engine:
+        """The engine, with model and adapter from copies on this node."""
+        settings, scratch = self._settings, pathlib.Path(self._settings.scratch)
+        base = inputs.find(self._run.path(settings.base), "the base model", BASE_BY)
+        found = None
+        if self._wanted:
+            found = find_adapter(settings, self._run, self._wanted, base.digest)
         local = inputs.local(found.sealed, scratch) if found else None
-        self._engine = engines.make(settings, inputs.local(base, scratch), local)
-        self._adapted = found is not None
+        return engines.make(settings, inputs.local(base, scratch), local)
 
     def check(self, conversations: Sequence[Sequence[dict[str, str]]]) -> int:
         """Makes sure that the adapter does something; see engines.check_applied."""
-        from raylib import engines
-
         s = self._settings
-        if not self._adapted:
-            return 0
         return engines.check_applied(self._engine, conversations, s.max_tokens, s.precision)
 
     def answer(
@@ -120,6 +119,46 @@ class Worker:
         return sum(r["tokens"] for r in made)
 
 
+class Crew:
+    """The workers of a batch. Those that are lost are replaced, so often as the settings allow."""
+
+    def __init__(self, settings: Any, run: Run, adapter: str) -> None:
+        """Waits for the cluster and starts nothing yet."""
+        cluster.connect()
+        import ray
+
+        gpu = settings.device == "cuda"
+        cluster.wait_for({"GPU" if gpu else "CPU": run.workers}, settings.cluster_timeout_seconds)
+        actor = ray.remote(num_cpus=0 if gpu else 1, num_gpus=1 if gpu else 0)(Worker)
+        bound = {"program": "batch_inference", "run": run.id}
+        self.start = lambda: actor.remote(settings, run, adapter, bound)
+        self._allowed, self._failures = settings.max_failures, 0
+
+    def replace(self, worker: Any) -> Any:
+        """Starts a worker in the place of one that was lost, or that cannot be reached."""
+        import ray
+
+        ray.kill(worker)
+        return self.start()
+
+    def result(self, reference: Any) -> Any:
+        """Returns what a worker answers, or None if the worker was lost and may be replaced.
+
+        Raises the ProgramError of a worker, and ClusterError if workers are lost too often.
+        """
+        from ray.exceptions import RayActorError
+
+        try:
+            return cluster.get(reference)
+        except RayActorError as e:
+            self._failures += 1
+            reason = str(e).splitlines()[0]
+            log.event("worker_lost", failures=self._failures, reason=reason)
+            if self._failures > self._allowed:
+                raise ClusterError(f"workers were lost {self._failures} times: {reason}") from e
+            return None
+
+
 def _answer_all(
     settings: Any,
     run: Run,
@@ -129,27 +168,18 @@ def _answer_all(
     adapter: str,
     attempt: str,
 ) -> None:
-    """Gives shards to workers, one after another to each, and starts lost workers again."""
-    cluster.connect()
+    """Makes sure that the adapter does something, and gives shards to workers, one at a time."""
+    crew = Crew(settings, run, adapter)
     import ray
-    from ray.exceptions import RayActorError
 
-    gpu = settings.device == "cuda"
-    cluster.wait_for({"GPU" if gpu else "CPU": run.workers}, settings.cluster_timeout_seconds)
-    actor = ray.remote(num_cpus=0 if gpu else 1, num_gpus=1 if gpu else 0)(Worker)
-    bound = {"program": "batch_inference", "run": run.id}
-
-    def start() -> Any:
-        return actor.remote(settings, run, adapter, bound)
-
-    workers = [start() for _ in range(min(run.workers, len(left)))]
+    idle = [crew.start() for _ in range(min(run.workers, len(left)))]
     canary = [r[:-1] for r in rows[: settings.canary_rows]]
     if adapter and canary:
-        changed = _get(ray, workers[0].check.remote(canary))
+        while (changed := crew.result(idle[0].check.remote(canary))) is None:
+            idle[0] = crew.replace(idle[0])
         log.event("adapter_applied", changed=changed, of=len(canary))
     progress = log.Progress(len(left), "tokens", 1, run.id)
-    waiting, running, done, failures = list(left), {}, 0, 0
-    idle = list(workers)
+    waiting, running, done = list(left), {}, 0
     while waiting or running:
         while waiting and idle:
             worker, shard = idle.pop(), waiting.pop(0)
@@ -157,14 +187,9 @@ def _answer_all(
             running[worker.answer.remote(results, shard, piece, attempt)] = (worker, shard)
         ready, _ = ray.wait(list(running), num_returns=1)
         worker, shard = running.pop(ready[0])
-        try:
-            tokens = _get(ray, ready[0])
-        except RayActorError as e:
-            failures += 1
-            log.event("worker_lost", failures=failures, reason=str(e).splitlines()[0])
-            if failures > settings.max_failures:
-                raise ClusterError(f"workers were lost {failures} times") from e
-            idle.append(start())
+        tokens = crew.result(ready[0])
+        if tokens is None:
+            idle.append(crew.replace(worker))
             # Its folder of this attempt may be there, half-written.
             attempt = attempt_id()
             waiting.insert(0, shard)
@@ -172,18 +197,6 @@ def _answer_all(
         done += 1
         progress.step(done, tokens)
         idle.append(worker)
-
-
-def _get(ray: Any, ref: Any) -> Any:
-    """Returns a result; an error of the program itself comes as what it is."""
-    from ray.exceptions import RayTaskError
-
-    try:
-        return ray.get(ref)
-    except RayTaskError as e:
-        if isinstance(e.cause, ProgramError):
-            raise e.cause from None
-        raise
 
 
 def _finish(

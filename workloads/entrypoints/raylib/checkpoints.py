@@ -90,12 +90,17 @@ class Store:
 
     def newest(self) -> Checkpoint | None:
         """Returns the newest valid checkpoint, or None. Reads and compares its whole content."""
-        for step, path in self._found():
-            try:
-                return self._valid(step, path, deep=True)
-            except sealed.Damaged as e:
-                log.event("checkpoint_passed_over", path=str(path), reason=str(e))
-        return None
+        found = self._found()
+        while True:
+            for step, path in found:
+                try:
+                    return self._valid(step, path, deep=True)
+                except sealed.Damaged as e:
+                    log.event("checkpoint_passed_over", path=str(path), reason=str(e))
+            # An attempt that overlaps may have removed them while they were read, after newer ones.
+            before, found = found, self._found()
+            if found == before:
+                return None
 
     def at(self, path: pathlib.Path) -> Checkpoint:
         """Returns the checkpoint in a folder, for a worker that is told which one to take.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from raylib import log
-from raylib.errors import ClusterError
+from raylib.errors import ClusterError, ProgramError
 
 
 def connect() -> None:
@@ -22,6 +23,24 @@ def connect() -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join([here, *paths])
     if not ray.is_initialized():
         ray.init()
+
+
+def get(reference: Any) -> Any:
+    """Waits for the result of a task. A ProgramError that it ended with is raised as what it is."""
+    import ray
+    from ray.exceptions import RayTaskError
+
+    try:
+        return ray.get(reference)
+    except RayTaskError as e:
+        raise own_error(e) or e from None
+
+
+def own_error(e: BaseException | None) -> ProgramError | None:
+    """Returns the ProgramError among the causes of an error that came from a worker, or None."""
+    while e is not None and not isinstance(e, ProgramError):
+        e = getattr(e, "cause", None) or e.__cause__
+    return e
 
 
 def wait_for(

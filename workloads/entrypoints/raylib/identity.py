@@ -26,13 +26,14 @@ class Identity:
         self.parameters = {k: _plain(v) for k, v in deciding.items()}
         with files.storage(f"creating {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
+        self._inputs: dict[str, Any] = {}
         for earlier in self._read("_RUN"):
             self._same("parameter", self.parameters, earlier["parameters"])
 
     @property
     def digest(self) -> str:
-        """The digest of the parameters; inputs are compared by `pin`."""
-        return digest(self.parameters)
+        """The digest of all that decides the result: the parameters, and the inputs once pinned."""
+        return digest([self.parameters, self._inputs])
 
     def finished(self) -> dict[str, Any] | None:
         """Returns the summary of an attempt that succeeded, or None."""
@@ -48,15 +49,18 @@ class Identity:
         return None
 
     def pin(self, inputs: Mapping[str, Any]) -> None:
-        """Writes what the run is made from, or compares it. Raises IdentityError if it differs."""
-        plain = {k: _plain(v) for k, v in inputs.items()}
-        first = True
-        for earlier in self._read("_RUN"):
-            first = False
-            self._same("input", plain, earlier["inputs"])
-        if first:
-            record = {"parameters": self.parameters, "inputs": plain, "attempt": self.attempt}
-            files.write_json(self.folder / f"_RUN.{self.attempt}.json", record)
+        """Writes what the run is made from, or compares it. Raises IdentityError if it differs.
+
+        If attempts that overlap pin different inputs at the same moment, the one whose name sorts
+        first counts for all later ones; what the other makes has another digest.
+        """
+        self._inputs = {k: _plain(v) for k, v in inputs.items()}
+        earlier = self.pinned()
+        if earlier is not None:
+            self._same("input", self._inputs, earlier)
+            return
+        record = {"parameters": self.parameters, "inputs": self._inputs, "attempt": self.attempt}
+        files.write_json(self.folder / f"_RUN.{self.attempt}.json", record)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Says that the run is done; written after everything else."""

@@ -151,7 +151,7 @@ def _fail(future: asyncio.Future[engines.Answer], why: Exception) -> None:
 
 def application(settings: Any, run: Run) -> Any:
     """Returns the application that Ray Serve runs."""
-    return serving.deployment(Chat, "llm", settings).bind(settings, run)
+    return serving.deployment(Chat, "llm", settings, run).bind(settings, run)
 
 
 def serve_until_stopped(settings: Any, run: Run) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from raylib import cluster, log
+from raylib.errors import ClusterError
 from raylib.run import Run
 from raylib.shared import Service
 
@@ -124,15 +125,20 @@ def error(status: int, message: str, headers: Mapping[str, str] | None = None) -
     return JSONResponse(content, status, dict(headers or {}))
 
 
-def deployment(replica: type, name: str, settings: Service) -> Any:
-    """Returns the Serve deployment of a replica class."""
+def replicas(settings: Service, run: Run) -> int:
+    """Returns how many replicas there are to be: one a worker, unless another number is set."""
+    return settings.replicas or run.workers
+
+
+def deployment(replica: type, name: str, settings: Service, run: Run) -> Any:
+    """Returns the Serve deployment of a replica class, which is made with settings and run."""
     from ray import serve
 
     gpu = settings.device == "cuda"
     return serve.deployment(
         replica,
         name=name,
-        num_replicas=settings.replicas,
+        num_replicas=replicas(settings, run),
         ray_actor_options={"num_gpus": 1} if gpu else {"num_cpus": 1},
         # Health is asked for beside the requests that wait.
         max_ongoing_requests=settings.max_waiting + 8,
@@ -143,18 +149,28 @@ def deployment(replica: type, name: str, settings: Service) -> Any:
 
 
 def run_until_stopped(application: Any, prefix: str, settings: Service, run: Run) -> dict[str, Any]:
-    """Serves an application on this cluster until SIGTERM or SIGINT."""
+    """Serves an application on this cluster until SIGTERM or SIGINT, and ends Ray Serve.
+
+    Raises ClusterError if Ray Serve runs already, since it would go on listening where it does, or
+    if the replicas cannot be made.
+    """
     cluster.connect()
     from ray import serve
 
+    if (there := serve.status()).proxies or there.applications:
+        raise ClusterError("Ray Serve runs on this cluster already; `serve shutdown` ends it")
     kind = "GPU" if settings.device == "cuda" else "CPU"
-    cluster.wait_for({kind: settings.replicas}, settings.cluster_timeout_seconds)
+    cluster.wait_for({kind: replicas(settings, run)}, settings.cluster_timeout_seconds)
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     serve.start(http_options={"host": settings.host, "port": settings.port})
-    serve.run(application, route_prefix=prefix, name=run.id)
-    log.event("serving", host=settings.host, port=settings.port, prefix=prefix)
-    stopped.wait()
-    serve.delete(run.id)
+    try:
+        serve.run(application, route_prefix=prefix, name=run.id)
+        log.event("serving", host=settings.host, port=settings.port, prefix=prefix)
+        stopped.wait()
+    except RuntimeError as e:
+        raise ClusterError(str(e)) from e
+    finally:
+        serve.shutdown()
     return {"stopped": True}

@@ -97,7 +97,11 @@ class Service(Machine):
         help="the adapter: the run id that trained it, latest, or none for the base model",
     )
     replicas: int = knob(
-        1, low=1, high=100, result=False, help="how many replicas, each with a GPU of its own"
+        0,
+        low=0,
+        high=10000,
+        result=False,
+        help="how many replicas, each with a GPU of its own; 0 = as many as RUN_WORKERS says",
     )
     max_waiting: int = knob(
         32,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from raylib import aurora_data, cluster, files, inputs, log, sealed
-from raylib.errors import InputError, ProgramError
+from raylib.errors import InputError
 from raylib.run import Run, attempt_id
 
 Fetch = Callable[[pathlib.Path], None]
@@ -21,15 +21,9 @@ def stage(settings: Any, run: Run) -> Mapping[str, Any]:
     if missing:
         cluster.connect()
         import ray
-        from ray.exceptions import RayTaskError
 
         cluster.wait_for({"CPU": 1}, settings.cluster_timeout_seconds)
-        try:
-            ray.get(ray.remote(num_cpus=1)(bring).remote(settings, run))
-        except RayTaskError as e:
-            if isinstance(e.cause, ProgramError):
-                raise e.cause from None
-            raise
+        cluster.get(ray.remote(num_cpus=1)(bring).remote(settings, run))
     return {"there": sorted(there), "brought": sorted(missing)}
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from raylib import adapters, checkpoints, cluster, files, identity, inputs, log
 from raylib.errors import ResultError
-from raylib.params import digest
 from raylib.run import Run, attempt_id
 
 TASK = "shakespeare"
@@ -56,9 +55,8 @@ def search(settings: Any, run: Run) -> Mapping[str, Any]:
         return {"already": True, **done}
     base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
     data = inputs.find(run.path(settings.data), "the text", DATA_BY)
-    made_from = {"base": base.digest, "data": data.digest}
-    known.pin(made_from)
-    config = digest([known.digest, made_from])
+    known.pin({"base": base.digest, "data": data.digest})
+    config = known.digest
     trials = plan(settings)
     try:
         _tune(settings, run, attempt, config, trials)
@@ -112,6 +110,8 @@ def _tune(settings: Any, run: Run, attempt: str, config: str, trials: list[Trial
     results = tuner.fit()
     if results.num_errors:
         first = results.errors[0]
+        if own := cluster.own_error(first):
+            raise own
         raise ResultError(f"{results.num_errors} of {len(trials)} trials failed: {first}")
 
 

@@ -1,19 +1,18 @@
 """Makes the programs importable by name, as in a pod, and small inputs for them."""
 
 import datetime
-import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 
 ENTRYPOINTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ENTRYPOINTS))
+
+from programs import AURORA, MARK, Place, Program
 
 # Tests talk to this machine alone, and a slow machine is no failure.
 os.environ.update(
@@ -63,6 +62,7 @@ def ray_address(patient_ray):
     from ray.cluster_utils import Cluster
 
     os.environ["PYTHONPATH"] = str(ENTRYPOINTS)
+    os.environ.update([MARK.split("=")])
     cluster = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
     )
@@ -72,78 +72,17 @@ def ray_address(patient_ray):
     cluster.shutdown()
 
 
-class Program:
-    """Runs the programs as the submitter does: each in a process of its own, on a real Ray."""
-
-    def __init__(self, address: str, mount: pathlib.Path, scratch: pathlib.Path):
-        """All programs share the mount and the node's disk."""
-        self.mount = mount
-        self.env = {
-            **os.environ,
-            "RAY_ADDRESS": address,
-            "RUN_STORAGE": str(mount),
-            "RUN_WORKERS": "1",
-        }
-        self.scratch = scratch
-
-    def start(self, name: str, run: str, **knobs: object) -> subprocess.Popen:
-        """Starts a program under a run id; knobs come with their prefix."""
-        env = {**self.env, "RUN_ID": run, "RUN_OUTPUT": str(self.mount / "out" / run)}
-        env.update({k: str(v) for k, v in knobs.items()})
-        return subprocess.Popen(
-            [sys.executable, str(ENTRYPOINTS / f"{name}.py")],
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def run(self, name: str, run: str, code: int = 0, **knobs: object) -> dict:
-        """Runs a program to its end and returns what it says last."""
-        return self.end(self.start(name, run, **knobs), code)
-
-    @staticmethod
-    def end(process: subprocess.Popen, code: int = 0) -> dict:
-        """Waits for a program and returns its last event. It must end with the code."""
-        try:
-            out, _ = process.communicate(timeout=900)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, _ = process.communicate()
-        assert process.returncode == code, out[-6000:]
-        # Lines of workers come with a name before them.
-        lines = [(line, line.find('{"time"')) for line in out.splitlines()]
-        events = [json.loads(line[at:]) for line, at in lines if at >= 0 and line.endswith("}")]
-        last = [json.loads(line) for line, at in lines if at == 0][-1]
-        return {**last, "events": events}
-
-    def folder(self, run: str) -> pathlib.Path:
-        """The run's own folder."""
-        return self.mount / "out" / run
-
-
-def wait_until(true, process: subprocess.Popen, seconds: float = 600) -> None:
-    """Waits until something holds, while a program runs."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert process.poll() is None, process.communicate()[0][-6000:]
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
-
-
-class Place(SimpleNamespace):
-    """A worker's place without Ray: alone, asked to stop when it has taken so many steps."""
-
-    def __init__(self, stop_after: int | None = None):
-        """Is asked to stop at the call of that number, counted from 1."""
-        super().__init__(rank=0, world=1, asked=0, stop_after=stop_after, facts={})
-
-    def stopping(self) -> bool:
-        self.asked += 1
-        return self.asked == self.stop_after
-
-    def say(self, **facts) -> None:
-        self.facts.update(facts)
+@pytest.fixture(scope="session")
+def program(ray_address, tmp_path_factory):
+    """Programs on a mount that `stage` has filled, on a worker of the cluster."""
+    made = Program(ray_address, tmp_path_factory.mktemp("chain"))
+    items = "aurora,era5,qwen,viggo,gpt2,shakespeare"
+    times = "20210829T06,20210829T12,20210829T18,20210830T00"
+    knobs = {"STAGE_SOURCE": "tiny", "STAGE_ITEMS": items, "STAGE_ERA5_TIMES": times}
+    brought = made.run("stage", "staged", **knobs)
+    assert len(brought["brought"]) == 10
+    assert made.run("stage", "staged", **knobs)["brought"] == []
+    return made
 
 
 @pytest.fixture
@@ -179,6 +118,23 @@ def aurora_mount(aurora_inputs, tmp_path):
     root = tmp_path / "mount"
     shutil.copytree(aurora_inputs, root)
     return root
+
+
+@pytest.fixture
+def start(aurora_mount, tmp_path, place):
+    """Makes one worker's training of Aurora, with other knobs than usual if given."""
+    import aurora_finetune
+    from raylib import aurora_loop, params
+    from raylib.run import Run
+
+    def made(out="out", stop_after=None, **knobs):
+        env = {**AURORA, **{f"AURORA_{k.upper()}": str(v) for k, v in knobs.items()}}
+        env["AURORA_SCRATCH"] = str(tmp_path / "scratch")
+        settings = params.load(aurora_finetune.Settings, env)
+        run = Run(id=out, storage=str(aurora_mount), output=str(tmp_path / out))
+        return aurora_loop.Training(place(stop_after), settings, run, "config")
+
+    return made
 
 
 @pytest.fixture(scope="session")

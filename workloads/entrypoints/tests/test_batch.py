@@ -9,7 +9,7 @@ pytest.importorskip("peft")
 
 import batch_inference
 from raylib import adapters, batch, engines, identity, inputs, params, scoring, shards
-from raylib.errors import InputError, ResultError
+from raylib.errors import ClusterError, InputError, ResultError
 from raylib.run import Run
 
 TINY = {
@@ -139,6 +139,21 @@ def test_missing_rows_and_too_many_errors_fail(settings, run, llm_adapter, here,
     with pytest.raises(ResultError, match="0 of 12 rows have an answer"):
         batch.answer(settings, other)
     assert identity.Identity(other.folder(), "x", settings.deciding()).finished() is None
+
+
+def test_workers_are_replaced_so_often_and_no_more(settings, run, monkeypatch):
+    from ray.exceptions import RayActorError
+
+    def lost(reference):
+        raise RayActorError
+
+    monkeypatch.setattr(batch.cluster, "connect", lambda: None)
+    monkeypatch.setattr(batch.cluster, "wait_for", lambda *a: None)
+    monkeypatch.setattr(batch.cluster, "get", lost)
+    crew = batch.Crew(dataclasses.replace(settings, max_failures=1), run, "")
+    assert crew.result("reference") is None
+    with pytest.raises(ClusterError, match="workers were lost 2 times"):
+        crew.result("reference")
 
 
 @pytest.fixture

@@ -1,0 +1,128 @@
+"""Aurora on a real Ray: trained, interrupted in two ways, resumed, and served."""
+
+import signal
+
+import pytest
+
+pytest.importorskip("aurora")
+pytest.importorskip("ray.serve")
+
+from programs import (
+    AUTH,
+    TOKEN,
+    Place,
+    Program,
+    kill_a_worker,
+    service,
+    steps_resumed_at,
+    wait_until,
+    web,
+)
+
+import aurora_finetune
+import serve_aurora
+from raylib import aurora_loop, aurora_serve, params
+from raylib.run import Run
+
+pytestmark = pytest.mark.timeout(2400)
+
+AURORA = {
+    "AURORA_MODEL": "tiny",
+    "AURORA_DEVICE": "cpu",
+    "AURORA_THREADS": 1,
+    "AURORA_AUTOCAST": "false",
+    "AURORA_MAX_STEPS": 12,
+    "AURORA_CHECKPOINT_STEPS": 2,
+    "AURORA_LEARNING_RATE": 0.01,
+}
+SERVE = {
+    "SERVE_MODEL": "tiny",
+    "SERVE_DEVICE": "cpu",
+    "SERVE_THREADS": 1,
+    "SERVE_AUTOCAST": "false",
+}
+ASKED = {"init_time": "20210829T12", "lead_hours": 12}
+
+
+def load(program, cls, knobs):
+    """Returns the settings that a program would have."""
+    env = {**program.env, **{k: str(v) for k, v in knobs.items()}}
+    return params.load(cls, env)
+
+
+def uninterrupted(program):
+    """Trains Aurora in this process, without Ray, and returns the summary."""
+    where = Run(id="whole", storage=str(program.mount), output=str(program.folder("whole")))
+    place = Place()
+    settings = load(program, aurora_finetune.Settings, AURORA)
+    aurora_loop.Training(place, settings, where, "config").run()
+    return place.facts["summary"]
+
+
+@pytest.fixture(scope="module")
+def trained(program):
+    """An adapter whose training was asked to stop once, and lost its worker once."""
+    run = "aurora-parts"
+    stopped = program.start("aurora_finetune", run, **AURORA)
+    wait_until(lambda: program.records(run), stopped)
+    stopped.send_signal(signal.SIGTERM)
+    assert Program.end(stopped, 75)["kind"] == "Interrupted"
+    first = program.newest_step(run)
+    assert 2 <= first < 12
+
+    resumed = program.start("aurora_finetune", run, **AURORA)
+    wait_until(lambda: program.newest_step(run) > first, resumed)
+    second = program.newest_step(run)
+    assert kill_a_worker("ray::RayTrainWorker")
+    said = Program.end(resumed)
+    # At most one interval is repeated.
+    assert steps_resumed_at(said)[0] == first
+    assert second <= steps_resumed_at(said)[1] <= second + 2
+    return said
+
+
+def test_it_ends_with_the_very_bits_of_an_uninterrupted_run(program, trained):
+    whole = uninterrupted(program)
+    assert (trained["steps"], trained["adapter"]) == (12, whole["adapter"])
+    assert trained["last_loss"] == whole["last_loss"]
+
+
+def test_a_finished_run_is_not_repeated_and_belongs_to_its_parameters(program, trained):
+    again = program.run("aurora_finetune", "aurora-parts", **AURORA)
+    assert (again["already"], again["adapter"]) == (True, trained["adapter"])
+    changed = program.run("aurora_finetune", "aurora-parts", 5, **{**AURORA, "AURORA_SEED": 1})
+    assert changed["kind"] == "IdentityError"
+    assert not list(program.folder("aurora-parts").glob("ray/*"))
+
+
+def test_forecasts_are_served_with_the_adapter_and_to_those_who_may(program, trained):
+    with service(
+        program, "serve_aurora", "/aurora", SERVE_ADAPTER="aurora-parts", **SERVE
+    ) as client:
+        status, health = client.ask("/aurora")
+        assert (status, health["adapter"]["digest"]) == (200, trained["adapter"])
+        assert client.ask("/aurora", body=ASKED)[0] == 401
+        assert client.ask("/aurora", "wrong" * 5, ASKED)[0] == 401
+        status, answer = client.ask("/aurora", TOKEN, ASKED)
+    assert status == 200, answer
+    assert answer["valid_time"] == "20210830T00"
+    bare = base_forecast(program)
+    assert answer["variables"].keys() == bare["variables"].keys()
+    same = [v for v in bare["variables"] if answer["variables"][v] == bare["variables"][v]]
+    assert same == []
+
+
+def base_forecast(program):
+    """Returns the forecast of the base model, by a replica in this process."""
+    knobs = {**SERVE, "SERVE_TOKEN": TOKEN, "SERVE_ADAPTER": "none"}
+    settings = load(program, serve_aurora.Settings, knobs)
+    replica = aurora_serve.Forecaster(settings, Run(id="base", storage=str(program.mount)))
+    return web(replica, "/aurora").post("/aurora", json=ASKED, headers=AUTH).json()
+
+
+def test_a_cluster_that_is_too_small_is_said(program):
+    knobs = {**AURORA, "RUN_WORKERS": 9, "AURORA_CLUSTER_TIMEOUT_SECONDS": 1}
+    said = program.run("aurora_finetune", "large", 3, **knobs)
+    assert said["reasons"] == ["the cluster has 2 of 9 CPU after 1 s"]
+    gpu = {**AURORA, "AURORA_DEVICE": "cuda", "AURORA_CLUSTER_TIMEOUT_SECONDS": 1}
+    assert program.run("aurora_finetune", "gpu", 3, **gpu)["kind"] == "ClusterError"

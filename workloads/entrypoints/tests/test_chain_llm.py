@@ -1,0 +1,140 @@
+"""A language model on a real Ray: trained by two workers, killed, resumed, answered and served."""
+
+import json
+
+import pytest
+
+pytest.importorskip("llamafactory")
+pytest.importorskip("ray.serve")
+
+from programs import TOKEN, kill, kill_a_worker, service, steps_resumed_at, wait_until
+
+import batch_inference
+from raylib import adapters, engines, inputs, params, tiny_llm
+
+pytestmark = pytest.mark.timeout(2400)
+
+LLM = {
+    "RUN_WORKERS": 2,
+    "LLM_DEVICE": "cpu",
+    "LLM_THREADS": 1,
+    "LLM_PRECISION": "fp32",
+    "LLM_CUTOFF_LEN": 128,
+    "LLM_MAX_STEPS": 12,
+    "LLM_CHECKPOINT_STEPS": 2,
+    "LLM_BATCH_SIZE": 1,
+    "LLM_ACCUMULATE": 1,
+    "LLM_LEARNING_RATE": 0.05,
+    "LLM_PREPROCESSING_WORKERS": 1,
+    "LLM_GRADIENT_CHECKPOINTING": "false",
+}
+ENGINE = {"DEVICE": "cpu", "THREADS": 1, "PRECISION": "fp32", "ENGINE": "transformers"}
+BATCH = {
+    **{f"BATCH_{k}": v for k, v in ENGINE.items()},
+    "BATCH_MAX_TOKENS": 12,
+    "BATCH_MAX_MODEL_LEN": 160,
+    "BATCH_SHARD_ROWS": 2,
+    "BATCH_BATCH_SIZE": 2,
+}
+SERVE = {
+    **{f"SERVE_{k}": v for k, v in ENGINE.items()},
+    "SERVE_MAX_TOKENS": 12,
+    "SERVE_MAX_MODEL_LEN": 160,
+}
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture(scope="module")
+def trained(program):
+    """What the training of an adapter says that was killed in the middle and started again."""
+    run = "llm-parts"
+    killed = program.start("llm_finetune", run, **LLM)
+    wait_until(lambda: len(program.records(run)) >= 2, killed)
+    kill(killed)
+    assert not list(program.folder(run).glob("_SUCCESS*"))
+    last = program.newest_step(run)
+    assert 4 <= last < 12
+    said = program.run("llm_finetune", run, **LLM)
+    # At most one interval is repeated.
+    assert steps_resumed_at(said) == [last]
+    return said
+
+
+def test_two_workers_that_were_killed_end_with_the_very_bits(program, trained):
+    whole = program.run("llm_finetune", "llm-whole", **LLM)
+    assert trained["steps"] == 12
+    assert trained["adapter"] == whole["adapter"]
+    assert trained["last_loss"] == whole["last_loss"]
+
+
+@pytest.fixture(scope="module")
+def scores(program, trained):
+    """What a batch says whose driver was killed, and that lost its worker once."""
+    knobs = {**BATCH, "BATCH_ADAPTER": "llm-parts"}
+    killed = program.start("batch_inference", "batch", **knobs)
+    wait_until(lambda: program.records("batch"), killed)
+    kill(killed)
+    before = set(program.records("batch"))
+    resumed = program.start("batch_inference", "batch", **knobs)
+    wait_until(lambda: kill_a_worker("ray::Worker."), resumed)
+    said = program.end(resumed)
+    assert [e["failures"] for e in said["events"] if e["event"] == "worker_lost"] == [1]
+    after = set(program.records("batch"))
+    assert before < after
+    assert len(after) == 6
+    return said
+
+
+def test_a_batch_answers_all_rows_with_the_adapter(program, trained, scores):
+    assert (scores["rows"], scores["errors"]) == (12, 0)
+    assert scores["adapter"] == trained["adapter"]
+
+
+def predictions(program, scores):
+    """Returns the conversations and the batch's answers to them."""
+    lines = (program.folder("batch") / scores["predictions"]).read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    chats = [tiny_llm.row(r["prompt"], "")["messages"][:-1] for r in rows]
+    return chats, [r["generated"] for r in rows]
+
+
+def test_the_service_answers_as_the_batch_and_not_as_the_base_model(program, scores):
+    chats, wanted = predictions(program, scores)
+    with service(program, "serve_llm", "/health", SERVE_ADAPTER="llm-parts", **SERVE) as client:
+        assert client.ask("/health")[1]["adapter"]["digest"] == scores["adapter"]
+        assert client.ask(CHAT, body={})[0] == 401
+        assert client.ask(CHAT, "wrong" * 5, {})[0] == 401
+        got = []
+        for chat in chats:
+            asked = {"model": "Qwen2.5-7B-Instruct", "messages": chat}
+            status, answer = client.ask(CHAT, TOKEN, asked)
+            assert status == 200, answer
+            got.append(answer["choices"][0]["message"]["content"])
+    assert got == wanted
+    env = {**program.env, **{k: str(v) for k, v in BATCH.items()}}
+    settings = params.load(batch_inference.Settings, env)
+    base = inputs.find(program.mount / settings.base, "the base model", "stage")
+    bare = [a.text for a in engines.make(settings, base.path, None).generate(chats, 12)]
+    assert [g for g, b in zip(got, bare, strict=True) if g == b] == []
+
+
+def test_a_batch_whose_adapter_changes_nothing_fails(program):
+    made = untrained_adapter(program)
+    knobs = {**BATCH, "BATCH_ADAPTER": made.digest, "BATCH_MAX_ROWS": 2}
+    said = program.run("batch_inference", "nothing", 7, **knobs)
+    assert said["reasons"] == ["the adapter changes nothing on 2 prompts: it is not applied"]
+    assert program.records("nothing") == []
+
+
+def untrained_adapter(program):
+    """Registers an adapter as it is before training: half of its matrices are zero."""
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    base = inputs.find(program.mount / "models/Qwen/Qwen2.5-7B-Instruct", "base", "stage")
+    config = LoraConfig(r=4, target_modules=["q_proj"])
+    folder = program.scratch / "untrained"
+    get_peft_model(AutoModelForCausalLM.from_pretrained(base.path), config).save_pretrained(folder)
+    (folder / "README.md").unlink(missing_ok=True)
+    registry = adapters.Registry(program.mount / "llm-pipeline/adapters", "viggo")
+    return registry.put(folder, "untrained", "u", {"base": base.digest})

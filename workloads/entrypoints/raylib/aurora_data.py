@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from raylib import inputs, sealed
@@ -61,20 +61,29 @@ class Sample:
 class States:
     """The states below a folder."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
-        """Reads from `folder` when asked to."""
+    def __init__(
+        self, folder: pathlib.Path, known: Mapping[str, str] | None = None, static: str = ""
+    ) -> None:
+        """Reads from `folder` when asked to.
+
+        `known` are digests of states by name, and `static` that of the static variables, of which
+        no other content is taken.
+        """
         self.folder = folder
+        self._known, self._static = known or {}, static
 
     def state(self, time: datetime.datetime, why: str) -> sealed.Sealed:
         """Returns the folder of the state at a time. Raises InputError that says why it is needed.
 
         It is looked up by its time alone: another one is never taken in its place.
         """
-        return inputs.find(self.folder / name(time), f"the state ({why})", STAGED_BY)
+        digest = self._known.get(name(time), "")
+        return inputs.find(self.folder / name(time), f"the state ({why})", STAGED_BY, digest)
 
     def static(self) -> sealed.Sealed:
         """Returns the folder of the static variables."""
-        return inputs.find(self.folder / "static", "the static variables", STAGED_BY)
+        path = self.folder / "static"
+        return inputs.find(path, "the static variables", STAGED_BY, self._static)
 
     def samples(self, lead_hours: int, wanted: tuple[str, ...]) -> list[Sample]:
         """Returns the samples in order of time, each with all of its states there.
@@ -90,6 +99,8 @@ class States:
             return chosen
         there = set()
         for path in sorted(self.folder.glob("????????T??")):
+            if self._known and path.name not in self._known:
+                continue
             time = parse_time(path.name)
             self.state(time, "found in the folder")
             there.add(time)

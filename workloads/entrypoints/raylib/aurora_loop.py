@@ -8,6 +8,7 @@ import json
 import math
 import pathlib
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import safetensors.torch
@@ -19,6 +20,7 @@ from raylib import (
     adapters,
     aurora_data,
     aurora_model,
+    aurora_train,
     checkpoints,
     device,
     files,
@@ -29,26 +31,38 @@ from raylib import (
 from raylib.errors import Interrupted, ResultError
 from raylib.run import Run, attempt_id
 
-TASK = "finetune"
-ADAPTERS = "aurora/adapters"
-
 
 class Training:
     """One worker's part of a training. Gradients of the few LoRA weights are averaged by hand."""
 
-    def __init__(self, place: trainer.Place, settings: Any, run: Run, config: str) -> None:
-        """Builds the model and finds the samples; nothing is learnt yet."""
+    def __init__(
+        self,
+        place: trainer.Place,
+        settings: Any,
+        run: Run,
+        config: str,
+        pinned: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Builds the model and finds the samples; nothing is learnt yet.
+
+        `pinned` are the digests that the run began with, else the newest inputs are used: `base`,
+        `static`, and `states` by name.
+        """
         self.place, self.settings, self.run_ = place, settings, run
         self.attempt = attempt_id()
         self.device = device.choose(settings)
-        self.states = aurora_data.States(run.path(settings.data))
+        want = pinned or {}
+        self.states = aurora_data.States(
+            run.path(settings.data), want.get("states"), want.get("static", "")
+        )
         self.samples = self.states.samples(settings.lead_hours, settings.init_times)
         self.store = checkpoints.Store(
             run.folder() / "checkpoints", config, self.attempt, settings.keep_checkpoints
         )
-        base = inputs.find(run.path(settings.base), "the base model", "stage (STAGE_ITEMS=aurora)")
-        self.base = base
-        folder = inputs.local(base, pathlib.Path(settings.scratch))
+        self.base = inputs.find(
+            run.path(settings.base), "the base model", aurora_train.BASE_BY, want.get("base", "")
+        )
+        folder = inputs.local(self.base, pathlib.Path(settings.scratch))
         torch.manual_seed(settings.seed)
         self.model = aurora_model.build(settings.model, settings.autocast)
         aurora_model.load_base(self.model, folder / aurora_model.CHECKPOINTS[settings.model])
@@ -207,7 +221,9 @@ class Training:
         }
         safetensors.torch.save_file(weights, folder / "aurora_lora.safetensors")
         (folder / "adapter_config.json").write_text(json.dumps(about, indent=1, sort_keys=True))
-        made = adapters.Registry(run.path(ADAPTERS), TASK).put(folder, run.id, self.attempt, about)
+        made = adapters.Registry(run.path(aurora_train.ADAPTERS), aurora_train.TASK).put(
+            folder, run.id, self.attempt, about
+        )
         files.remove(folder, "adapter_config.json")
         summary = {
             "steps": self.done,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import pathlib
 import time
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from raylib import adapters, aurora_data, inputs, log, serving
+from raylib import adapters, aurora_data, aurora_train, inputs, log, sealed, serving
 from raylib.errors import InputError
 from raylib.run import Run
 
@@ -33,11 +32,11 @@ class Forecaster(serving.Endpoints):
         self._device = device.choose(settings)
         self._states = aurora_data.States(run.path(settings.data))
         scratch = pathlib.Path(settings.scratch)
-        base = inputs.find(run.path(settings.base), "the base model", "stage (STAGE_ITEMS=aurora)")
+        base, adapter = parts(settings, run)
         self._model = aurora_model.build(settings.model, settings.autocast)
         folder = inputs.local(base, scratch)
         aurora_model.load_base(self._model, folder / aurora_model.CHECKPOINTS[settings.model])
-        self._adapter = self._load_adapter(run, base.digest, scratch)
+        self._adapter = self._load_adapter(adapter, scratch)
         self._model.eval().to(self._device)
         cuda = self._device.type == "cuda"
         self._where = torch.cuda.get_device_name(0) if cuda else "cpu"
@@ -46,27 +45,20 @@ class Forecaster(serving.Endpoints):
         self._closed = {("POST", "/"): self._forecast}
         log.event("ready", device=self._where, adapter=self._adapter)
 
-    def _load_adapter(self, run: Run, base: str, scratch: pathlib.Path) -> dict[str, Any]:
+    def _load_adapter(
+        self, found: adapters.Adapter | None, scratch: pathlib.Path
+    ) -> dict[str, Any]:
         import safetensors.torch
 
         from raylib import aurora_model
 
-        s = self._settings
-        if s.adapter == adapters.NONE:
+        if found is None:
             return {"run": None, "digest": None}
-        registry = adapters.Registry(run.path(s.adapters), "finetune")
-        found = registry.find(s.adapter, "aurora-finetune")
-        folder = inputs.local(found.sealed, scratch)
-        config = json.loads((folder / "adapter_config.json").read_text())
-        if config["base"] != base or config["model"] != s.model:
-            raise InputError(
-                f"{found.path} was trained on another base than {s.base} ({s.model}): "
-                f"{config['model']}, {config['base'][:12]}"
-            )
-        aurora_model.add_lora(self._model, config["rank"], config["alpha"], seed=0)
+        folder, about = inputs.local(found.sealed, scratch), found.about
+        aurora_model.add_lora(self._model, about["rank"], about["alpha"], seed=0)
         weights = safetensors.torch.load_file(folder / "aurora_lora.safetensors")
         aurora_model.set_lora(self._model, weights)
-        return {"run": found.run, "digest": found.digest, "lead_hours": config["lead_hours"]}
+        return {"run": found.run, "digest": found.digest, "lead_hours": about["lead_hours"]}
 
     async def _health(self, request: Request) -> dict[str, Any]:
         return {
@@ -115,11 +107,31 @@ class Forecaster(serving.Endpoints):
         }
 
 
+def parts(settings: Any, run: Run) -> tuple[sealed.Sealed, adapters.Adapter | None]:
+    """Returns the base checkpoint and the adapter, or None for the base model alone.
+
+    Raises InputError if one is missing, or the adapter was trained on another base.
+    """
+    s = settings
+    base = inputs.find(run.path(s.base), "the base model", aurora_train.BASE_BY)
+    if s.adapter == adapters.NONE:
+        return base, None
+    registry = adapters.Registry(run.path(s.adapters), aurora_train.TASK)
+    found = registry.find(s.adapter, "aurora-finetune")
+    theirs = (found.about.get("base"), found.about.get("model"))
+    if theirs != (base.digest, s.model):
+        raise InputError(
+            f"{found.path} was trained on another base than {s.base} ({s.model}): {theirs}"
+        )
+    return base, found
+
+
 def application(settings: Any, run: Run) -> Any:
     """Returns the application that Ray Serve runs."""
     return serving.deployment(Forecaster, "aurora", settings, run).bind(settings, run)
 
 
 def serve_until_stopped(settings: Any, run: Run) -> Mapping[str, Any]:
-    """Serves below /aurora until it is stopped."""
+    """Serves below /aurora until it is stopped. What is missing is found before a GPU is."""
+    parts(settings, run)
     return serving.run_until_stopped(application(settings, run), PREFIX, settings, run)

@@ -9,6 +9,10 @@ from raylib import aurora_data, identity, inputs, trainer
 from raylib.errors import ResultError
 from raylib.run import Run, attempt_id
 
+TASK = "finetune"
+ADAPTERS = "aurora/adapters"
+BASE_BY = "stage (STAGE_ITEMS=aurora)"
+
 
 def train(settings: Any, run: Run) -> Mapping[str, Any]:
     """Trains on the cluster from the last checkpoint on, registers the adapter, returns a summary.
@@ -20,22 +24,22 @@ def train(settings: Any, run: Run) -> Mapping[str, Any]:
     known = identity.Identity(run.folder(), attempt, deciding)
     if done := known.finished():
         return {"already": True, **done}
-    base = inputs.find(run.path(settings.base), "the base model", "stage (STAGE_ITEMS=aurora)")
+    base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
     states = aurora_data.States(run.path(settings.data))
     samples = states.samples(settings.lead_hours, settings.init_times)
     used = sorted({t for s in samples for t in (s.before, s.init, s.truth)})
-    known.pin(
-        {
-            "base": base.digest,
-            "static": states.static().digest,
-            "states": {aurora_data.name(t): states.state(t, "pinned").digest for t in used},
-        }
-    )
+    made_from = {
+        "base": base.digest,
+        "static": states.static().digest,
+        "states": {aurora_data.name(t): states.state(t, "pinned").digest for t in used},
+    }
+    known.pin(made_from)
     config = {
         "program": "aurora_finetune",
         "settings": settings,
         "run": run,
         "config": known.digest,
+        "inputs": made_from,
     }
     said = trainer.fit(_loop, config, settings, run, attempt)
     if "summary" not in said:
@@ -49,4 +53,5 @@ def _loop(place: trainer.Place, config: Mapping[str, Any]) -> None:
     """Trains on one worker, which is where torch and aurora are needed."""
     from raylib import aurora_loop
 
-    aurora_loop.Training(place, config["settings"], config["run"], config["config"]).run()
+    c = config
+    aurora_loop.Training(place, c["settings"], c["run"], c["config"], c["inputs"]).run()

@@ -45,7 +45,8 @@ def answer(settings: Any, run: Run) -> Mapping[str, Any]:
     log.event("plan", shards=len(plan), done=len(plan) - len(left), **made_from)
     if left:
         named = adapter.digest if adapter else ""
-        _answer_all(settings, run, results, left, rows, named, attempt)
+        crew = Crew(settings, run, base.digest, named)
+        _answer_all(crew, settings, results, left, rows, attempt)
     summary = _finish(settings, run, results, plan, len(rows), attempt)
     known.finish({**summary, **made_from})
     return {**summary, **made_from}
@@ -68,19 +69,23 @@ def find_adapter(settings: Any, run: Run, wanted: str, base: str) -> adapters.Ad
 class Worker:
     """An actor that holds an engine and answers shards."""
 
-    def __init__(self, settings: Any, run: Run, adapter: str, bound: Mapping[str, Any]) -> None:
-        """Loads nothing yet: an error of a constructor would look like the loss of the worker."""
-        log.bind(**bound)
-        self._settings, self._run, self._wanted = settings, run, adapter
+    def __init__(self, settings: Any, run: Run, base: str, adapter: str) -> None:
+        """Loads nothing yet: an error of a constructor would look like the loss of the worker.
+
+        `base` and `adapter` are digests; an empty one means the base model without an adapter.
+        """
+        log.bind(program="batch_inference", run=run.id)
+        self._settings, self._run, self._base, self._adapter = settings, run, base, adapter
 
     @functools.cached_property
     def _engine(self) -> engines.Engine:
         """The engine, with model and adapter from copies on this node."""
         settings, scratch = self._settings, pathlib.Path(self._settings.scratch)
-        base = inputs.find(self._run.path(settings.base), "the base model", BASE_BY)
+        path = self._run.path(settings.base)
+        base = inputs.find(path, "the base model", BASE_BY, self._base)
         found = None
-        if self._wanted:
-            found = find_adapter(settings, self._run, self._wanted, base.digest)
+        if self._adapter:
+            found = find_adapter(settings, self._run, self._adapter, base.digest)
         local = inputs.local(found.sealed, scratch) if found else None
         return engines.make(settings, inputs.local(base, scratch), local)
 
@@ -122,16 +127,16 @@ class Worker:
 class Crew:
     """The workers of a batch. Those that are lost are replaced, so often as the settings allow."""
 
-    def __init__(self, settings: Any, run: Run, adapter: str) -> None:
-        """Waits for the cluster and starts nothing yet."""
+    def __init__(self, settings: Any, run: Run, base: str, adapter: str) -> None:
+        """Waits for the cluster and starts nothing yet. Digests are as for a worker."""
         cluster.connect()
         import ray
 
         gpu = settings.device == "cuda"
         cluster.wait_for({"GPU" if gpu else "CPU": run.workers}, settings.cluster_timeout_seconds)
         actor = ray.remote(num_cpus=0 if gpu else 1, num_gpus=1 if gpu else 0)(Worker)
-        bound = {"program": "batch_inference", "run": run.id}
-        self.start = lambda: actor.remote(settings, run, adapter, bound)
+        self.start = lambda: actor.remote(settings, run, base, adapter)
+        self.run, self.size, self.adapted = run.id, run.workers, bool(adapter)
         self._allowed, self._failures = settings.max_failures, 0
 
     def replace(self, worker: Any) -> Any:
@@ -160,25 +165,23 @@ class Crew:
 
 
 def _answer_all(
+    crew: Crew,
     settings: Any,
-    run: Run,
     results: shards.Results,
     left: list[shards.Shard],
     rows: list[list[dict[str, str]]],
-    adapter: str,
     attempt: str,
 ) -> None:
     """Makes sure that the adapter does something, and gives shards to workers, one at a time."""
-    crew = Crew(settings, run, adapter)
     import ray
 
-    idle = [crew.start() for _ in range(min(run.workers, len(left)))]
+    idle = [crew.start() for _ in range(min(crew.size, len(left)))]
     canary = [r[:-1] for r in rows[: settings.canary_rows]]
-    if adapter and canary:
+    if crew.adapted and canary:
         while (changed := crew.result(idle[0].check.remote(canary))) is None:
             idle[0] = crew.replace(idle[0])
         log.event("adapter_applied", changed=changed, of=len(canary))
-    progress = log.Progress(len(left), "tokens", 1, run.id)
+    progress = log.Progress(len(left), "tokens", 1, crew.run)
     waiting, running, done = list(left), {}, 0
     while waiting or running:
         while waiting and idle:

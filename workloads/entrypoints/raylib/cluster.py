@@ -37,10 +37,15 @@ def get(reference: Any) -> Any:
 
 
 def own_error(e: BaseException | None) -> ProgramError | None:
-    """Returns the ProgramError among the causes of an error that came from a worker, or None."""
-    while e is not None and not isinstance(e, ProgramError):
+    """Returns the ProgramError that an error from a worker comes from, or None.
+
+    What Ray raises is of the class of its cause too, but its text is a traceback.
+    """
+    found = None
+    while e is not None:
+        found = e if isinstance(e, ProgramError) else found
         e = getattr(e, "cause", None) or e.__cause__
-    return e
+    return found
 
 
 def wait_for(

@@ -21,16 +21,20 @@ from raylib.errors import InputError, StorageError
 _MARGIN = 256 << 20
 
 
-def find(folder: pathlib.Path, what: str, made_by: str) -> sealed.Sealed:
-    """Returns the input in a folder; compares sizes, not contents.
+def find(folder: pathlib.Path, what: str, made_by: str, digest: str = "") -> sealed.Sealed:
+    """Returns the input in a folder, that of a digest if one is given; compares sizes only.
 
-    Raises InputError that says what is missing and which workload `made_by` brings it.
+    A run asks for what it began with by its digest, since another may be brought meanwhile. Raises
+    InputError that says what is missing and which workload `made_by` brings it.
     """
     reasons: list[str] = []
     found: list[sealed.Sealed] = []
     for path in (folder, *_subfolders(folder)):
         try:
-            found.append(sealed.read(path, deep=False))
+            one = sealed.read(path, deep=False)
+            if digest and one.digest != digest:
+                raise sealed.Damaged(f"its content is not {digest[:12]}, which the run began with")
+            found.append(one)
         except (sealed.Damaged, StorageError) as e:
             if path != folder or not reasons:
                 reasons.append(f"{path.name}: {e}")

@@ -12,6 +12,7 @@ import math
 import os
 import pathlib
 import shutil
+from collections.abc import Mapping
 from typing import Any
 
 from raylib import adapters, checkpoints, device, files, inputs, llm_config, llm_train, log, trainer
@@ -21,8 +22,18 @@ from raylib.run import Run, attempt_id
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 
 
-def train(place: trainer.Place, settings: Any, run: Run, config: str) -> None:
-    """Trains from the newest checkpoint to the end. Raises Interrupted if asked to stop before."""
+def train(
+    place: trainer.Place,
+    settings: Any,
+    run: Run,
+    config: str,
+    pinned: Mapping[str, str] | None = None,
+) -> None:
+    """Trains from the newest checkpoint to the end. Raises Interrupted if asked to stop before.
+
+    `pinned` are the digests of `base` and `data` that the run began with, else the newest are used.
+    """
+    want = pinned or {}
     scratch = pathlib.Path(settings.scratch)
     # Its own Ray mode would start a second training from within this one.
     os.environ.pop("USE_RAY", None)
@@ -31,8 +42,13 @@ def train(place: trainer.Place, settings: Any, run: Run, config: str) -> None:
     device.choose(settings)
     attempt = trainer.agree(place, attempt_id())
     here = scratch / "llm" / attempt / f"rank-{place.rank}"
-    base = inputs.find(run.path(settings.base), "the base model", llm_train.BASE_BY)
-    data = inputs.find(run.path(settings.data), "the data", llm_train.DATA_BY)
+    base, data = (
+        inputs.find(run.path(path), what, made_by, want.get(key, ""))
+        for key, path, what, made_by in (
+            ("base", settings.base, "the base model", llm_train.BASE_BY),
+            ("data", settings.data, "the data", llm_train.DATA_BY),
+        )
+    )
     store = checkpoints.Store(
         run.folder() / "checkpoints", config, attempt, settings.keep_checkpoints
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from raylib import adapters, batch, engines, inputs, log, serving
+from raylib import adapters, batch, engines, inputs, log, sealed, serving
 from raylib.run import Run
 
 # What the answer does not depend on, or may only have the value that it has anyway.
@@ -29,8 +29,7 @@ class Chat(serving.Endpoints):
         log.bind(program="serve_llm", run=run.id)
         self._settings = settings
         scratch = pathlib.Path(settings.scratch)
-        base = inputs.find(run.path(settings.base), "the base model", batch.BASE_BY)
-        found = batch.find_adapter(settings, run, settings.adapter, base.digest)
+        base, found = parts(settings, run)
         local = inputs.local(found.sealed, scratch) if found else None
         self._engine = engines.make(settings, inputs.local(base, scratch), local)
         self._name = settings.model_id or pathlib.PurePath(settings.base).name
@@ -149,11 +148,21 @@ def _fail(future: asyncio.Future[engines.Answer], why: Exception) -> None:
         future.set_exception(why)
 
 
+def parts(settings: Any, run: Run) -> tuple[sealed.Sealed, adapters.Adapter | None]:
+    """Returns the base model and the adapter, or None for the base model alone.
+
+    Raises InputError if one is missing, or the adapter was trained on another base model.
+    """
+    base = inputs.find(run.path(settings.base), "the base model", batch.BASE_BY)
+    return base, batch.find_adapter(settings, run, settings.adapter, base.digest)
+
+
 def application(settings: Any, run: Run) -> Any:
     """Returns the application that Ray Serve runs."""
     return serving.deployment(Chat, "llm", settings, run).bind(settings, run)
 
 
 def serve_until_stopped(settings: Any, run: Run) -> Mapping[str, Any]:
-    """Serves at the root until it is stopped."""
+    """Serves at the root until it is stopped. What is missing is found before a GPU is."""
+    parts(settings, run)
     return serving.run_until_stopped(application(settings, run), "/", settings, run)

@@ -29,13 +29,14 @@ def train(settings: Any, run: Run) -> Mapping[str, Any]:
     base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
     data = inputs.find(run.path(settings.data), "the data", DATA_BY)
     rows = llm_config.check_data(data.path, settings.dataset)
-    known.pin({"base": base.digest, "data": data.digest})
+    made_from = {"base": base.digest, "data": data.digest}
+    known.pin(made_from)
     config = {
         "program": "llm_finetune",
         "settings": settings,
         "run": run,
         "config": known.digest,
-        "attempt": attempt,
+        "inputs": made_from,
     }
     said = trainer.fit(_loop, config, settings, run, attempt)
     if "summary" not in said:
@@ -49,4 +50,5 @@ def _loop(place: trainer.Place, config: Mapping[str, Any]) -> None:
     """Trains on one worker, which is where torch and LLaMA-Factory are needed."""
     from raylib import llm_loop
 
-    llm_loop.train(place, config["settings"], config["run"], config["config"])
+    c = config
+    llm_loop.train(place, c["settings"], c["run"], c["config"], c["inputs"])

@@ -55,11 +55,12 @@ def search(settings: Any, run: Run) -> Mapping[str, Any]:
         return {"already": True, **done}
     base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
     data = inputs.find(run.path(settings.data), "the text", DATA_BY)
-    known.pin({"base": base.digest, "data": data.digest})
+    made_from = {"base": base.digest, "data": data.digest}
+    known.pin(made_from)
     config = known.digest
     trials = plan(settings)
     try:
-        _tune(settings, run, attempt, config, trials)
+        _tune(settings, run, attempt, config, made_from, trials)
     finally:
         # Ray's own notes of this attempt; nothing reads them again.
         shutil.rmtree(run.folder() / "ray" / attempt, ignore_errors=True)
@@ -68,7 +69,14 @@ def search(settings: Any, run: Run) -> Mapping[str, Any]:
     return summary
 
 
-def _tune(settings: Any, run: Run, attempt: str, config: str, trials: list[Trial]) -> None:
+def _tune(
+    settings: Any,
+    run: Run,
+    attempt: str,
+    config: str,
+    made_from: Mapping[str, str],
+    trials: list[Trial],
+) -> None:
     cluster.connect()
     from ray import tune
     from ray.tune.schedulers import ASHAScheduler
@@ -82,7 +90,7 @@ def _tune(settings: Any, run: Run, attempt: str, config: str, trials: list[Trial
         from raylib import tuning_loop
 
         log.bind(program="tune_gpt2", run=run.id)
-        tuning_loop.train(settings, run, trials[space["trial"]], config, tune.report)
+        tuning_loop.train(settings, run, trials[space["trial"]], config, tune.report, made_from)
 
     tuner = tune.Tuner(
         tune.with_resources(one, needs),

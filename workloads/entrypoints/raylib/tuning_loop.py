@@ -6,7 +6,7 @@ import io
 import json
 import pathlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -29,15 +29,23 @@ def train(
     trial: tuning.Trial,
     config: str,
     report: Callable[[dict[str, Any]], None],
+    pinned: Mapping[str, str] | None = None,
 ) -> None:
     """Trains a trial from its newest checkpoint on and reports its loss after each rung.
 
-    What earlier attempts reported is reported again, so that the scheduler knows it.
+    What earlier attempts reported is reported again, so that the scheduler knows it. `pinned` are
+    the digests of `base` and `data` that the run began with, else the newest are used.
     """
+    want = pinned or {}
     where = device.choose(settings)
     scratch = pathlib.Path(settings.scratch)
-    base = inputs.find(run.path(settings.base), "the base model", tuning.BASE_BY)
-    data = inputs.find(run.path(settings.data), "the text", tuning.DATA_BY)
+    base, data = (
+        inputs.find(run.path(path), what, made_by, want.get(key, ""))
+        for key, path, what, made_by in (
+            ("base", settings.base, "the base model", tuning.BASE_BY),
+            ("data", settings.data, "the text", tuning.DATA_BY),
+        )
+    )
     folder = inputs.local(base, scratch)
     torch.manual_seed(settings.seed)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)

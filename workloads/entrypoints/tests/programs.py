@@ -99,23 +99,36 @@ def steps_resumed_at(said: dict) -> list[int]:
     return sorted({e["step"] for e in said["events"] if e["event"] == "resumed"})
 
 
-def kill(process: subprocess.Popen) -> None:
-    """Ends a program as a lost node ends it: without a word."""
+def kill(process: subprocess.Popen, title: str = "") -> None:
+    """Ends a program as a lost node ends it, without a word, and waits until its workers end."""
     process.kill()
     process.communicate()
+    deadline = time.monotonic() + 120
+    while title and workers(title):
+        assert time.monotonic() < deadline, "Ray has not ended the workers of a lost program"
+        time.sleep(0.1)
 
 
-def kill_a_worker(title: str) -> bool:
-    """Ends a process of this session's Ray whose title begins so; tells whether there was one."""
+def workers(title: str) -> list[int]:
+    """The processes of this session's Ray whose title begins so."""
+    found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        # A process may end while it is looked at.
         with contextlib.suppress(OSError):
             if not (entry / "cmdline").read_bytes().startswith(title.encode()):
                 continue
             parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
             if MARK.encode() in pathlib.Path(f"/proc/{parent}/environ").read_bytes().split(b"\0"):
-                os.kill(int(entry.name), signal.SIGKILL)
-                return True
-    return False
+                found.append(int(entry.name))
+    return found
+
+
+def kill_a_worker(title: str) -> bool:
+    """Ends one of them as a lost node ends it; tells whether there was one."""
+    found = workers(title)
+    for pid in found[:1]:
+        os.kill(pid, signal.SIGKILL)
+    return bool(found)
 
 
 def wait_until(true, process: subprocess.Popen, seconds: float = 600) -> None:

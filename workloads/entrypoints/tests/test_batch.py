@@ -40,12 +40,17 @@ def here(monkeypatch):
     """Lets the driver's part answer shards in this process, without Ray; collects their numbers."""
     answered = []
 
-    def answer_all(settings, run, results, left, rows, adapter, attempt):
-        worker = batch.Worker(settings, run, adapter, {})
+    class Crew:
+        def __init__(self, *args):
+            self.worker = batch.Worker(*args)
+
+    def answer_all(crew, settings, results, left, rows, attempt):
+        worker = crew.worker
         for shard in left:
             worker.answer(results, shard, rows[shard.first : shard.end], attempt)
             answered.append(shard.number)
 
+    monkeypatch.setattr(batch, "Crew", Crew)
     monkeypatch.setattr(batch, "_answer_all", answer_all)
     return answered
 
@@ -150,7 +155,7 @@ def test_workers_are_replaced_so_often_and_no_more(settings, run, monkeypatch):
     monkeypatch.setattr(batch.cluster, "connect", lambda: None)
     monkeypatch.setattr(batch.cluster, "wait_for", lambda *a: None)
     monkeypatch.setattr(batch.cluster, "get", lost)
-    crew = batch.Crew(dataclasses.replace(settings, max_failures=1), run, "")
+    crew = batch.Crew(dataclasses.replace(settings, max_failures=1), run, "", "")
     assert crew.result("reference") is None
     with pytest.raises(ClusterError, match="workers were lost 2 times"):
         crew.result("reference")

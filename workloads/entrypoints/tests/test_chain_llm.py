@@ -73,7 +73,7 @@ def scores(program, trained):
     knobs = {**BATCH, "BATCH_ADAPTER": "llm-parts"}
     killed = program.start("batch_inference", "batch", **knobs)
     wait_until(lambda: program.records("batch"), killed)
-    kill(killed)
+    kill(killed, "ray::Worker.")
     before = set(program.records("batch"))
     resumed = program.start("batch_inference", "batch", **knobs)
     wait_until(lambda: kill_a_worker("ray::Worker."), resumed)

@@ -11,7 +11,7 @@ from programs import TOKEN
 import serve_aurora
 import serve_llm
 from raylib import params, serving
-from raylib.errors import ClusterError
+from raylib.errors import ClusterError, InputError
 from raylib.run import Run
 
 
@@ -103,3 +103,10 @@ def test_a_service_of_someone_else_is_left_alone(monkeypatch):
     settings = params.load(serve_llm.Settings, {"SERVE_TOKEN": TOKEN})
     with pytest.raises(ClusterError, match="runs on this cluster already"):
         serving.run_until_stopped(None, "/", settings, Run(id="s"))
+
+
+@pytest.mark.parametrize("module", [serve_aurora, serve_llm])
+def test_what_is_missing_is_found_before_a_cluster_is_asked_for(module, tmp_path):
+    settings = params.load(module.Settings, {"SERVE_TOKEN": TOKEN})
+    with pytest.raises(InputError, match="is missing; the workload stage"):
+        module.work(settings, Run(id="s", storage=str(tmp_path)))

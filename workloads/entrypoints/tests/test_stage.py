@@ -83,6 +83,19 @@ def test_a_copy_on_the_node_is_made_once_and_checked(tmp_path, monkeypatch):
         inputs.local(item, tmp_path / "third")
 
 
+def test_a_run_takes_what_it_began_with_and_not_what_was_brought_since(tmp_path):
+    folder = tmp_path / "mount/item"
+    made = []
+    for i in range(2):
+        (folder / str(i)).mkdir(parents=True)
+        (folder / str(i) / "a.bin").write_bytes(bytes(i + 1))
+        made.append(sealed.seal(folder / str(i), {"finished": f"2026-01-0{i + 1}"}))
+    assert inputs.find(folder, "it", "stage").digest == made[1].digest
+    assert inputs.find(folder, "it", "stage", made[0].digest).path == folder / "0"
+    with pytest.raises(InputError, match="its content is not 000000000000, which the run began"):
+        inputs.find(folder, "it", "stage", "0" * 64)
+
+
 SURFACE = {sources._NAMES[v] for v in aurora_data.SURFACE}
 
 

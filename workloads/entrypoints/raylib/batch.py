@@ -164,6 +164,21 @@ class Crew:
             return None
 
 
+def _check(crew: Crew, worker: Any, rows: Sequence[Sequence[dict[str, str]]], many: int) -> Any:
+    """Makes sure that the adapter does something on the first `many` rows that can be answered.
+
+    Returns the worker, or the one in its place if it was lost.
+    """
+    for i in range(0, len(rows), many):
+        prompts = [r[:-1] for r in rows[i : i + many]]
+        while (changed := crew.result(worker.check.remote(prompts))) is None:
+            worker = crew.replace(worker)
+        if changed:
+            log.event("adapter_applied", changed=changed, of=len(prompts))
+            break
+    return worker
+
+
 def _answer_all(
     crew: Crew,
     settings: Any,
@@ -176,11 +191,8 @@ def _answer_all(
     import ray
 
     idle = [crew.start() for _ in range(min(crew.size, len(left)))]
-    canary = [r[:-1] for r in rows[: settings.canary_rows]]
-    if crew.adapted and canary:
-        while (changed := crew.result(idle[0].check.remote(canary))) is None:
-            idle[0] = crew.replace(idle[0])
-        log.event("adapter_applied", changed=changed, of=len(canary))
+    if crew.adapted and settings.canary_rows:
+        idle[0] = _check(crew, idle[0], rows, settings.canary_rows)
     progress = log.Progress(len(left), "tokens", 1, crew.run)
     waiting, running, done = list(left), {}, 0
     while waiting or running:

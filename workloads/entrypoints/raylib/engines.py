@@ -167,17 +167,14 @@ def check_applied(
 ) -> int:
     """Returns on how many prompts the adapter changes the answer or its probability.
 
-    Raises ResultError if on none: the answers would be the base model's, under another name.
+    Those that cannot be answered do not count; it is 0 if none can. Raises ResultError if answers
+    are the same on all others: they would be the base model's, under another name.
     """
     tolerance = 1e-2 if precision == "bf16" else 1e-5
     with_it = engine.generate(conversations, max_tokens)
     without = engine.generate(conversations, max_tokens, adapter=False)
-    changed = sum(
-        a.text != b.text or abs(a.logprob - b.logprob) > tolerance
-        for a, b in zip(with_it, without, strict=True)
-    )
-    if not changed:
-        raise ResultError(
-            f"the adapter changes nothing on {len(conversations)} prompts: it is not applied"
-        )
+    both = [(a, b) for a, b in zip(with_it, without, strict=True) if not a.error]
+    changed = sum(a.text != b.text or abs(a.logprob - b.logprob) > tolerance for a, b in both)
+    if both and not changed:
+        raise ResultError(f"the adapter changes nothing on {len(both)} prompts: it is not applied")
     return changed

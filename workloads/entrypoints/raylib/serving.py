@@ -164,7 +164,9 @@ def run_until_stopped(application: Any, prefix: str, settings: Service, run: Run
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    serve.start(http_options={"host": settings.host, "port": settings.port})
+    # One proxy, beside this program: what listens on 127.0.0.1 of another node is of no use.
+    listening = {"host": settings.host, "port": settings.port}
+    serve.start(proxy_location="HeadOnly", http_options=listening)
     try:
         serve.run(application, route_prefix=prefix, name=run.id)
         log.event("serving", host=settings.host, port=settings.port, prefix=prefix)

@@ -12,7 +12,7 @@ import pytest
 ENTRYPOINTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ENTRYPOINTS))
 
-from programs import AURORA, MARK, Place, Program
+from programs import AURORA, BATCH, MARK, Place, Program, cluster
 
 # Tests talk to this machine alone, and a slow machine is no failure.
 os.environ.update(
@@ -59,17 +59,13 @@ def patient_ray():
 def ray_address(patient_ray):
     """A real Ray in processes of this machine: a head without CPUs, and a worker node with two."""
     import ray
-    from ray.cluster_utils import Cluster
 
     os.environ["PYTHONPATH"] = str(ENTRYPOINTS)
     os.environ.update([MARK.split("=")])
-    cluster = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
-    )
-    cluster.add_node(num_cpus=2, object_store_memory=200 << 20)
-    yield cluster.address
+    made = cluster({"num_cpus": 2, "object_store_memory": 200 << 20})
+    yield made.address
     ray.shutdown()
-    cluster.shutdown()
+    made.shutdown()
 
 
 @pytest.fixture(scope="session")
@@ -167,9 +163,9 @@ def llm_mount(llm_inputs, tmp_path):
 
 @pytest.fixture
 def make_adapter(llm_mount, tmp_path):
-    """Registers an adapter of the tiny Qwen2 with random weights."""
+    """Registers an adapter of the tiny Qwen2 with random weights, or as it is before training."""
 
-    def made(run, seed=1, base=None):
+    def made(run, seed=1, base=None, trained=True):
         import torch
         from peft import LoraConfig, get_peft_model
         from transformers import AutoModelForCausalLM
@@ -181,7 +177,7 @@ def make_adapter(llm_mount, tmp_path):
         config = LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "v_proj", "up_proj"])
         model = get_peft_model(AutoModelForCausalLM.from_pretrained(found.path), config)
         for name, parameter in model.named_parameters():
-            if "lora_B" in name:
+            if trained and "lora_B" in name:
                 torch.nn.init.normal_(parameter, std=0.5)
         folder = tmp_path / f"adapter-{run}"
         model.save_pretrained(folder)
@@ -196,3 +192,21 @@ def make_adapter(llm_mount, tmp_path):
 def llm_adapter(make_adapter):
     """An adapter of the run `trained`."""
     return make_adapter("trained")
+
+
+@pytest.fixture
+def batch_settings(tmp_path):
+    """The settings of a small batch."""
+    import batch_inference
+    from raylib import params
+
+    env = {**BATCH, "BATCH_SCRATCH": str(tmp_path / "scratch")}
+    return params.load(batch_inference.Settings, env)
+
+
+@pytest.fixture
+def batch_run(llm_mount, tmp_path):
+    """The run of a batch."""
+    from raylib.run import Run
+
+    return Run(id="b", storage=str(llm_mount), output=str(tmp_path / "b"))

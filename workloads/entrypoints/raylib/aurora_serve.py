@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import pathlib
 import time
@@ -20,8 +21,11 @@ PREFIX = "/aurora"
 class Forecaster(serving.Endpoints):
     """Holds the model with its adapter and forecasts from states on the mount."""
 
-    def __init__(self, settings: Any, run: Run) -> None:
-        """Loads the model. Raises InputError if something is missing or does not fit."""
+    def __init__(self, settings: Any, run: Run, base: str = "") -> None:
+        """Loads the model, that of the digest `base` if one is given.
+
+        Raises InputError if something is missing or does not fit.
+        """
         super().__init__(settings.token)
         import torch
 
@@ -32,9 +36,9 @@ class Forecaster(serving.Endpoints):
         self._device = device.choose(settings)
         self._states = aurora_data.States(run.path(settings.data))
         scratch = pathlib.Path(settings.scratch)
-        base, adapter = parts(settings, run)
+        model, adapter = parts(settings, run, base)
         self._model = aurora_model.build(settings.model, settings.autocast)
-        folder = inputs.local(base, scratch)
+        folder = inputs.local(model, scratch)
         aurora_model.load_base(self._model, folder / aurora_model.CHECKPOINTS[settings.model])
         self._adapter = self._load_adapter(adapter, scratch)
         self._model.eval().to(self._device)
@@ -107,31 +111,36 @@ class Forecaster(serving.Endpoints):
         }
 
 
-def parts(settings: Any, run: Run) -> tuple[sealed.Sealed, adapters.Adapter | None]:
+def parts(settings: Any, run: Run, base: str = "") -> tuple[sealed.Sealed, adapters.Adapter | None]:
     """Returns the base checkpoint and the adapter, or None for the base model alone.
 
     Raises InputError if one is missing, or the adapter was trained on another base.
     """
     s = settings
-    base = inputs.find(run.path(s.base), "the base model", aurora_train.BASE_BY)
+    model = inputs.find(run.path(s.base), "the base model", aurora_train.BASE_BY, base)
     if s.adapter == adapters.NONE:
-        return base, None
+        return model, None
     registry = adapters.Registry(run.path(s.adapters), aurora_train.TASK)
     found = registry.find(s.adapter, "aurora-finetune")
     theirs = (found.about.get("base"), found.about.get("model"))
-    if theirs != (base.digest, s.model):
+    if theirs != (model.digest, s.model):
         raise InputError(
             f"{found.path} was trained on another base than {s.base} ({s.model}): {theirs}"
         )
-    return base, found
+    return model, found
 
 
 def application(settings: Any, run: Run) -> Any:
-    """Returns the application that Ray Serve runs."""
-    return serving.deployment(Forecaster, "aurora", settings, run).bind(settings, run)
+    """Returns the application that Ray Serve runs. Raises InputError if something is missing.
+
+    What is the latest adapter is decided here, once: a replica that starts later has the same.
+    """
+    base, found = parts(settings, run)
+    if found is not None:
+        settings = dataclasses.replace(settings, adapter=found.digest)
+    return serving.deployment(Forecaster, "aurora", settings, run).bind(settings, run, base.digest)
 
 
 def serve_until_stopped(settings: Any, run: Run) -> Mapping[str, Any]:
-    """Serves below /aurora until it is stopped. What is missing is found before a GPU is."""
-    parts(settings, run)
+    """Serves below /aurora until it is stopped."""
     return serving.run_until_stopped(application(settings, run), PREFIX, settings, run)

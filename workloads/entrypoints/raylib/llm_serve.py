@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import pathlib
 import time
 import uuid
@@ -23,15 +24,18 @@ _KNOWN = {"model", "messages", "max_tokens", "max_completion_tokens", "seed", "u
 class Chat(serving.Endpoints):
     """Holds an engine with its adapter and answers conversations, several at once."""
 
-    def __init__(self, settings: Any, run: Run) -> None:
-        """Loads the model. Raises InputError if something is missing or does not fit."""
+    def __init__(self, settings: Any, run: Run, base: str = "") -> None:
+        """Loads the model, that of the digest `base` if one is given.
+
+        Raises InputError if something is missing or does not fit.
+        """
         super().__init__(settings.token)
         log.bind(program="serve_llm", run=run.id)
         self._settings = settings
         scratch = pathlib.Path(settings.scratch)
-        base, found = parts(settings, run)
+        model, found = parts(settings, run, base)
         local = inputs.local(found.sealed, scratch) if found else None
-        self._engine = engines.make(settings, inputs.local(base, scratch), local)
+        self._engine = engines.make(settings, inputs.local(model, scratch), local)
         self._name = settings.model_id or pathlib.PurePath(settings.base).name
         self._adapter = {
             "run": found.run if found else None,
@@ -148,21 +152,26 @@ def _fail(future: asyncio.Future[engines.Answer], why: Exception) -> None:
         future.set_exception(why)
 
 
-def parts(settings: Any, run: Run) -> tuple[sealed.Sealed, adapters.Adapter | None]:
+def parts(settings: Any, run: Run, base: str = "") -> tuple[sealed.Sealed, adapters.Adapter | None]:
     """Returns the base model and the adapter, or None for the base model alone.
 
     Raises InputError if one is missing, or the adapter was trained on another base model.
     """
-    base = inputs.find(run.path(settings.base), "the base model", batch.BASE_BY)
-    return base, batch.find_adapter(settings, run, settings.adapter, base.digest)
+    model = inputs.find(run.path(settings.base), "the base model", batch.BASE_BY, base)
+    return model, batch.find_adapter(settings, run, settings.adapter, model.digest)
 
 
 def application(settings: Any, run: Run) -> Any:
-    """Returns the application that Ray Serve runs."""
-    return serving.deployment(Chat, "llm", settings, run).bind(settings, run)
+    """Returns the application that Ray Serve runs. Raises InputError if something is missing.
+
+    What is the latest adapter is decided here, once: a replica that starts later has the same.
+    """
+    base, found = parts(settings, run)
+    if found is not None:
+        settings = dataclasses.replace(settings, adapter=found.digest)
+    return serving.deployment(Chat, "llm", settings, run).bind(settings, run, base.digest)
 
 
 def serve_until_stopped(settings: Any, run: Run) -> Mapping[str, Any]:
-    """Serves at the root until it is stopped. What is missing is found before a GPU is."""
-    parts(settings, run)
+    """Serves at the root until it is stopped."""
     return serving.run_until_stopped(application(settings, run), "/", settings, run)

@@ -69,16 +69,6 @@ def test_so_many_may_wait_and_no_more():
 
 
 @pytest.mark.parametrize("module", [serve_aurora, serve_llm])
-def test_ray_serve_finds_an_application(module, monkeypatch):
-    serve = pytest.importorskip("ray.serve")
-    monkeypatch.setenv("SERVE_TOKEN", TOKEN)
-    monkeypatch.setenv("RUN_ID", "s")
-    assert isinstance(module.app, serve.Application)
-    with pytest.raises(AttributeError):
-        _ = module.application
-
-
-@pytest.mark.parametrize("module", [serve_aurora, serve_llm])
 def test_knobs_decide_how_a_service_is_deployed(module):
     pytest.importorskip("ray.serve")
 

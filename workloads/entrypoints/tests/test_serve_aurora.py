@@ -27,7 +27,7 @@ def forecaster(aurora_mount, tmp_path):
 
     from raylib import aurora_model, inputs
 
-    def made(rank=4, alpha=8, about=None, **knobs):
+    def made(rank=4, alpha=8, about=None, deployed=False, **knobs):
         model = aurora_model.build("tiny", autocast=False)
         aurora_model.add_lora(model, rank, alpha, seed=3)
         torch.manual_seed(1)
@@ -46,7 +46,10 @@ def forecaster(aurora_mount, tmp_path):
         env = {**SMALL, "SERVE_MODEL": "tiny", "SERVE_AUTOCAST": "false"}
         env["SERVE_SCRATCH"] = str(tmp_path / "scratch")
         settings = dataclasses.replace(params.load(serve_aurora.Settings, env), **knobs)
-        return aurora_serve.Forecaster(settings, Run(id="s", storage=str(aurora_mount)))
+        where = Run(id="s", storage=str(aurora_mount))
+        if deployed:
+            return aurora_serve.application(settings, where)
+        return aurora_serve.Forecaster(settings, where)
 
     return made
 
@@ -93,3 +96,19 @@ def test_an_adapter_of_another_model_is_refused(forecaster):
         forecaster(about={"base": "0" * 64})
     with pytest.raises(InputError, match="not of this model and rank"):
         forecaster(about={"rank": 5})
+
+
+def test_ray_serve_finds_an_application_that_keeps_its_adapter(
+    forecaster, aurora_mount, monkeypatch
+):
+    serve = pytest.importorskip("ray.serve")
+    made = forecaster(deployed=True)
+    env = {**SMALL, "SERVE_MODEL": "tiny", "RUN_ID": "s", "RUN_STORAGE": str(aurora_mount)}
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert isinstance(serve_aurora.app, serve.Application)
+    settings, run, base = made._bound_deployment.init_args
+    first = aurora_serve.parts(settings, run, base)
+    forecaster(rank=2)
+    assert aurora_serve.parts(settings, run, base) == first
+    assert settings.adapter == first[1].digest

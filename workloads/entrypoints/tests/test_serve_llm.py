@@ -124,3 +124,21 @@ def test_a_failing_engine_is_an_error_of_the_server(chat, capsys):
     assert "secret detail" not in answer.text
     assert "secret detail" in capsys.readouterr().out
     assert chat._queue == []
+
+
+def test_ray_serve_finds_an_application_that_keeps_its_adapter(
+    llm_mount, llm_adapter, make_adapter, monkeypatch
+):
+    serve = pytest.importorskip("ray.serve")
+    env = {**SMALL, "RUN_ID": "s", "RUN_STORAGE": str(llm_mount), "SERVE_ENGINE": "transformers"}
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    made = serve_llm.app
+    assert isinstance(made, serve.Application)
+    make_adapter("later", seed=9)
+    # A replica that starts now is made with these.
+    replica = llm_serve.Chat(*made._bound_deployment.init_args)
+    health = web(replica).get("/health").json()
+    assert health["adapter"]["digest"] == llm_adapter.digest
+    with pytest.raises(AttributeError):
+        _ = serve_llm.application

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -50,9 +51,13 @@ func (r *Runtime) submit(ctx context.Context, n *node, dashboard *dashboardclien
 	request.Entrypoint = n.local(request.Entrypoint)
 	// What it would install is in the environment that plays the image.
 	delete(request.RuntimeEnv, "pip")
-	_, err = dashboard.SubmitJobReq(ctx, request)
-	r.Log.Info("submitted", "job", rayJob.Name, "entrypoint", request.Entrypoint, "error", err)
-	return rayv1.JobStatusPending, err
+	if _, err = dashboard.SubmitJobReq(ctx, request); err != nil && strings.Contains(err.Error(), "No available agent") {
+		return "", nil // the head's agent starts later than its dashboard
+	} else if err != nil {
+		return "", err
+	}
+	r.Log.Info("submitted", "job", rayJob.Name, "entrypoint", request.Entrypoint)
+	return rayv1.JobStatusPending, nil
 }
 
 // client speaks to the cluster's dashboard with the cluster's token.

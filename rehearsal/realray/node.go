@@ -32,9 +32,12 @@ type node struct {
 	env   map[string]string
 	// gcs is the address of the cluster's head, dashboard that of its dashboard.
 	gcs, dashboard string
-	// agent is the port of the node's own agent, serve that of the cluster's
-	// Serve proxy.
-	agent, serve string
+	// ports are the node's own, by the flag that gives one. Each is given: a
+	// raylet that has to be told by its agent gives up after some seconds, which
+	// are few for a busy machine.
+	ports map[string]string
+	// serve is the port of the cluster's Serve proxy.
+	serve string
 	// temp takes Ray's own files, and scratch what the programs put on the pod's
 	// disk; both go with the pod.
 	temp, scratch string
@@ -47,17 +50,27 @@ func newNode(pod *corev1.Pod, head *node, paths, env map[string]string) (*node, 
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(4)
+	ports, err := freePorts(len(portFlags) + 3)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{pod: pod, flags: flags, paths: paths, env: env, agent: ports[0]}
+	n := &node{pod: pod, flags: flags, paths: paths, env: env, ports: map[string]string{}}
+	for i, flag := range portFlags {
+		n.ports[flag] = ports[i]
+	}
 	if head != nil {
 		n.gcs, n.dashboard, n.serve = head.gcs, head.dashboard, head.serve
 		return n, nil
 	}
-	n.gcs, n.dashboard, n.serve = "127.0.0.1:"+ports[1], "127.0.0.1:"+ports[2], ports[3]
+	ports = ports[len(portFlags):]
+	n.gcs, n.dashboard, n.serve = "127.0.0.1:"+ports[0], "127.0.0.1:"+ports[1], ports[2]
 	return n, nil
+}
+
+// portFlags are the ports that each node of Ray listens at.
+var portFlags = []string{
+	"dashboard-agent-grpc-port", "dashboard-agent-listen-port", "metrics-export-port", "node-manager-port", "object-manager-port",
+	"runtime-env-agent-port",
 }
 
 // startFlags reads the flags of the command that KubeRay has made for the pod.
@@ -84,9 +97,9 @@ func (n *node) args() []string {
 	flags := maps.Clone(n.flags)
 	maps.Copy(flags, map[string]string{
 		"block": "", "disable-usage-stats": "", "node-ip-address": "127.0.0.1",
-		"dashboard-agent-listen-port": n.agent, "object-store-memory": strconv.Itoa(objectStore),
+		"object-store-memory": strconv.Itoa(objectStore),
 	})
-	delete(flags, "metrics-export-port")
+	maps.Copy(flags, n.ports)
 	if isHead(n.pod) {
 		host, port, _ := strings.Cut(n.dashboard, ":")
 		flags["dashboard-host"], flags["dashboard-port"] = host, port
@@ -121,7 +134,7 @@ func (n *node) environ(python, mark string) []string {
 		rayutils.RAY_ADDRESS: n.gcs, rayutils.FQ_RAY_IP: host, rayutils.RAY_IP: host, rayutils.RAY_PORT: port,
 		// A node of two cores with many pods is slow to start.
 		"RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": "600", "RAY_worker_register_timeout_seconds": "600",
-		"RAY_raylet_start_wait_time_s": "600", "RAY_memory_monitor_refresh_ms": "0", "OMP_NUM_THREADS": "1",
+		"RAY_agent_register_timeout_ms": "600000", "RAY_memory_monitor_refresh_ms": "0", "OMP_NUM_THREADS": "1",
 		// No model is fetched.
 		"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
 	})

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -120,7 +121,7 @@ func TestNodesHaveThePodsShape(t *testing.T) {
 		}
 	}
 	for _, arg := range args {
-		if strings.Contains(arg, "0.0.0.0") || strings.Contains(arg, "52365") || strings.Contains(arg, "metrics-export-port") {
+		if strings.Contains(arg, "0.0.0.0") || strings.Contains(arg, "52365") || strings.Contains(arg, "=8080") {
 			t.Errorf("%s is for a machine of its own", arg)
 		}
 	}
@@ -128,7 +129,7 @@ func TestNodesHaveThePodsShape(t *testing.T) {
 	if args := worker.args(); !slices.Contains(args, "--address="+head.gcs) || !slices.Contains(args, "--num-gpus=1") || slices.Contains(args, "--head") {
 		t.Errorf("the worker's arguments are %v", args)
 	}
-	if worker.agent == head.agent || worker.dashboard != head.dashboard {
+	if reflect.DeepEqual(worker.ports, head.ports) || worker.dashboard != head.dashboard {
 		t.Errorf("worker %+v, head %+v", worker, head)
 	}
 }

@@ -49,13 +49,14 @@ func TestOneCauseIsOneError(t *testing.T) {
 	}
 }
 
-// TestEachLineHasItsPath holds all messages, however they are made up.
+// TestEachLineHasItsPath holds one sample: mistakes in all parts, among them some whose messages are made of others or quote what was written.
 func TestEachLineHasItsPath(t *testing.T) {
 	path := regexp.MustCompile(`^(azure-native:|infra\.|queues\.|workloads\.)[^ ]*: `)
 	_, err := parse("test", from(minimal(map[string]string{
 		"infra":  `{"pools": {"cpu": {"max": 2}, "big": {"vmSize": "Standard_D16ds_v6", "max": 1}, "A": {}}, "tags": {"a/b": ""}, "storage": {"containers": ["a"]}}`,
 		"queues": `{"localQueue": "Q", "quota": {"gpu": {"cpu": 1}}}`,
 		"workloads": `{"smoke": {"enabled": true, "workers": 999, "head": {"cpus": 100}}, "mine": {"enabled": true, "entrypoint": "a && b"},
+			"lines": {"enabled": true, "entrypoint": "python -c 'x(\\ny'"},
 			"gpus": {"enabled": true, "entrypoint": "a", "worker": {"gpus": 1}}, "serve": {"enabled": true, "kind": "RayService", "script": "serve_llm.py"}}`,
 	})))
 	if err == nil {

@@ -3,7 +3,6 @@ package workloads
 import (
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"ray-on-aks/internal/aks"
 	"ray-on-aks/internal/strict"
 
-	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -53,6 +51,9 @@ func submitted(command string) ([]*syntax.Word, error) {
 	if call := submission(line); call != nil && int(call.End().Offset()) == len(lineBefore+command) {
 		i := slices.IndexFunc(call.Args, func(w *syntax.Word) bool { return w.Lit() == "--" })
 		return call.Args[i+1:], nil
+	}
+	if strings.HasSuffix(command, `\`) {
+		return nil, errors.New("ends with a backslash, with which bash would quote what KubeRay puts after it; leave it out")
 	}
 	return nil, fmt.Errorf("bash would hand only its first command to Ray, and keep the rest and all redirections in the submitter's pod%s", inBash(command))
 }
@@ -116,12 +117,11 @@ func suggested(command string) string {
 func (w Workload) checkVariables(words []*syntax.Word) error {
 	var lost []string
 	for _, word := range words {
-		syntax.Walk(word, func(node syntax.Node) bool {
-			if p, ok := node.(*syntax.ParamExp); ok && p.Param != nil && w.sets(p.Param.Value) {
-				lost = append(lost, p.Param.Value)
+		for _, variable := range variables(word) {
+			if w.sets(variable) {
+				lost = append(lost, variable)
 			}
-			return true
-		})
+		}
 	}
 	if len(lost) == 0 {
 		return nil
@@ -130,93 +130,50 @@ func (w Workload) checkVariables(words []*syntax.Word) error {
 		strict.List(lost), lost[0])
 }
 
+// variables lists those that bash puts in for a word.
+func variables(word *syntax.Word) []string {
+	var names []string
+	syntax.Walk(word, func(node syntax.Node) bool {
+		if p, ok := node.(*syntax.ParamExp); ok && p.Param != nil {
+			names = append(names, p.Param.Value)
+		}
+		for _, operand := range operands(node) {
+			// In arithmetic a name is a variable without a $ too.
+			if w, ok := operand.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
+				names = append(names, w.Lit())
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// operands lists what the node computes with.
+func operands(node syntax.Node) []syntax.ArithmExpr {
+	switch n := node.(type) {
+	case *syntax.ArithmExp:
+		return []syntax.ArithmExpr{n.X}
+	case *syntax.ArithmCmd:
+		return []syntax.ArithmExpr{n.X}
+	case *syntax.BinaryArithm:
+		return []syntax.ArithmExpr{n.X, n.Y}
+	case *syntax.UnaryArithm:
+		return []syntax.ArithmExpr{n.X}
+	case *syntax.ParenArithm:
+		return []syntax.ArithmExpr{n.X}
+	case *syntax.ParamExp:
+		if n.Slice == nil {
+			return []syntax.ArithmExpr{n.Index}
+		}
+		return []syntax.ArithmExpr{n.Index, n.Slice.Offset, n.Slice.Length}
+	}
+	return nil
+}
+
 // sets says whether the variable is one that head and workers are given, and the submitter is not.
 func (w Workload) sets(variable string) bool {
 	_, own := w.Env[variable]
 	return own || strings.HasPrefix(variable, reservedEnv) || slices.Contains([]string{aks.KeyStorageAccount, aks.KeyLocation, pythonPath}, variable)
-}
-
-// checkOnHead refuses words that are no command any more once Ray has joined them for the shell on the head: it quotes blanks alone.
-func checkOnHead(words []*syntax.Word) error {
-	fields, line, err := onHead(words)
-	if err == nil {
-		return nil
-	}
-	if line == "" {
-		return fmt.Errorf("bash cannot expand it in the submitter's pod: %w", err)
-	}
-	return fmt.Errorf("bash takes the quotes off, and the shell on the head is given %s, which it refuses: %s%s", line, reason(err), twiceQuoted(fields))
-}
-
-// onHead returns what bash makes of the words, and the line that the shell on the head is given.
-func onHead(words []*syntax.Word) (fields []string, line string, err error) {
-	fields, err = expand.Fields(&expand.Config{
-		// What a command puts in is not known here, and taken for a plain word.
-		CmdSubst: func(out io.Writer, _ *syntax.CmdSubst) error {
-			_, err := io.WriteString(out, "x")
-			return err
-		},
-		ProcSubst: func(*syntax.ProcSubst) (string, error) {
-			return "", errors.New("the head cannot read what a process there writes")
-		},
-	}, words...)
-	if err != nil {
-		return nil, "", err
-	}
-	line = joined(fields)
-	_, err = parse(syntax.LangPOSIX, line)
-	return fields, line, err
-}
-
-// twiceQuoted suggests the words with quotes that are left when bash has taken off a pair.
-func twiceQuoted(fields []string) string {
-	words := make([]string, len(fields))
-	for i, word := range fields {
-		var err error
-		if !strings.ContainsAny(word, " \t\"") {
-			word, err = syntax.Quote(word, syntax.LangPOSIX)
-		}
-		if err == nil {
-			words[i], err = syntax.Quote(word, syntax.LangBash)
-		}
-		if err != nil {
-			return ""
-		}
-	}
-	return suggested(strings.Join(words, " "))
-}
-
-// joined is how Ray joins words, Python's subprocess.list2cmdline: an empty word and one with blanks is put in double quotes, and quotes
-// within are escaped.
-func joined(words []string) string {
-	var line strings.Builder
-	for i, word := range words {
-		if i > 0 {
-			line.WriteByte(' ')
-		}
-		quote := word == "" || strings.ContainsAny(word, " \t")
-		if quote {
-			line.WriteByte('"')
-		}
-		backslashes := 0
-		for _, c := range word {
-			switch c {
-			case '\\':
-				backslashes++
-			case '"':
-				// Those before a quote are doubled, and one more escapes it.
-				line.WriteString(strings.Repeat(`\`, backslashes+1))
-				backslashes = 0
-			default:
-				backslashes = 0
-			}
-			line.WriteRune(c)
-		}
-		if quote {
-			line.WriteString(strings.Repeat(`\`, backslashes) + `"`)
-		}
-	}
-	return line.String()
 }
 
 func parse(lang syntax.LangVariant, line string) (*syntax.File, error) {

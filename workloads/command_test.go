@@ -3,6 +3,7 @@ package workloads
 import (
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,7 +37,11 @@ var accepted = map[string]string{
 	`bash -c 'echo "a b" | cat'`:             `bash -c "echo \"a b\" | cat"`,
 	`A=1 python a.py --out '$RUN_OUTPUT'`:    `A=1 python a.py --out $RUN_OUTPUT`,
 	`time python a.py`:                       `time python a.py`,
-	`python a.py 'x\' 'y \'`:                 `python a.py x\ "y \\"`,
+	`python a.py "'x\'" 'y \'`:               `python a.py 'x\' "y \\"`,
+	`python a.py "'--x=a;b'"`:                `python a.py '--x=a;b'`,
+	"python -c 'import x\nx.main()'":         "python -c \"import x\nx.main()\"",
+	`python a.py ${HOMEPAGE:=y} $((1 + 2))`:  `python a.py y 3`,
+	`python a.py '~root/x'`:                  `python a.py ~root/x`,
 }
 
 func TestCommandsThatReachRay(t *testing.T) {
@@ -77,14 +82,22 @@ func TestCommandsThatBashTakesApart(t *testing.T) {
 		"python a.py\npython b.py": kept,
 		`python a.py ; fi ; if true ; then python b.py`: kept,
 		`python a.py ; else python b.py`:                kept,
-		`python a.py \`:                                 kept,
+		`python a.py \`:                                 `ends with a backslash, with which bash would quote what KubeRay puts after it; leave it out`,
+		"python a.py \\\n":                              `ends with a backslash`,
 		`for i in 1 2; do python a.py; done`:            `bash would refuse it within KubeRay's line: `,
 		`python a.py $RUN_OUTPUT`:                       `bash would put in RUN_OUTPUT in the submitter's pod, which lacks it; write it in single quotes, '$RUN_OUTPUT', and the head puts it in`,
 		`python a.py "${MINE}/x"`:                       `bash would put in MINE in the submitter's pod`,
 		`python a.py $STORAGE_ACCOUNT`:                  `bash would put in STORAGE_ACCOUNT in`,
-		`python -c 'print(1)'`:                          `the shell on the head is given python -c print(1), which it refuses: `,
+		`python -c 'print(1)'`:                          `the shell on the head is given "python -c print(1)", which it refuses: `,
+		"python -c 'x(\ny'":                             `the shell on the head is given "python -c x(\ny", which it refuses: `,
 		`python a.py --a='(1)' b`:                       `; did you mean python a.py "'--a=(1)'" b?`,
 		`python a.py <(echo 1)`:                         `bash cannot expand it in the submitter's pod: `,
+		`python a.py $((MINE+1))`:                       `bash would put in MINE in the submitter's pod`,
+		`python a.py $(( (-MINE) ))`:                    `bash would put in MINE in the submitter's pod`,
+		`python a.py ${x:MINE}`:                         `bash would put in MINE in the submitter's pod`,
+		`python a.py ${x[MINE]}`:                        `bash would put in MINE in the submitter's pod`,
+		`python a.py ~root/x`:                           `bash would put in the home of root in the submitter's pod; write it in single quotes, '~root', and the head puts it in`,
+		`python a.py {~nobody/x,y}`:                     `bash would put in the home of nobody in the submitter's pod`,
 	} {
 		w := running(command)
 		w.Env = map[string]string{"MINE": "x"}
@@ -92,6 +105,38 @@ func TestCommandsThatBashTakesApart(t *testing.T) {
 			t.Errorf("%q: want %q, got: %v", command, want, err)
 		} else if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "w.entrypoint: ") {
 			t.Errorf("%q: a line without a path: %v", command, err)
+		}
+	}
+}
+
+// TestCommandsThatTheHeadTakesApart: Ray joins the words for a shell on the head, which must find the same words again.
+func TestCommandsThatTheHeadTakesApart(t *testing.T) {
+	const apart = `, which to it is not one command of these words`
+	for command, want := range map[string]string{
+		`python a.py --x='a;b'`:        `"python a.py --x=a;b"` + apart + `; did you mean python a.py "'--x=a;b'"?`,
+		`python a.py --x='a;'`:         apart + `; did you mean python a.py "'--x=a;'"?`,
+		`python a.py --filter='a|b' c`: apart + `; did you mean python a.py "'--filter=a|b'" c?`,
+		`python a.py '#1' --epochs 3`:  apart + `; did you mean python a.py "'#1'" --epochs 3?`,
+		`python a.py --x='a&b'`:        apart + `; did you mean python a.py "'--x=a&b'"?`,
+		`python a.py '&'`:              apart + `; did you mean python a.py "'&'"?`,
+		`python a.py 'a>b' c`:          apart + `; did you mean python a.py "'a>b'" c?`,
+		`python a.py 'x\' 'y \'`:       apart + `; did you mean python a.py "'x\\'" 'y \'?`,
+		"python a.py 'a\nb'":           `"python a.py a\nb"` + apart,
+		"python a.py 'a\n'":            apart,
+		`python '$RUN_OUTPUT' 'a;b'`:   apart + `; did you mean python '$RUN_OUTPUT' "'a;b'"?`,
+		`python a.py '$RUN_OUTPUT;b'`:  apart,
+		`'{' python a.py`:              `which it refuses: `,
+		`if`:                           `"if", which it refuses: `,
+		`'!' python a.py`:              apart,
+		`python a.py '";'`:             apart,
+	} {
+		err := running(command).checkCommand("w")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: want %q, got: %v", command, want, err)
+			continue
+		}
+		if got, _, suggests := strings.Cut(want, "; did you mean "); !suggests && strings.Contains(err.Error(), "did you mean") {
+			t.Errorf("%q: a suggestion beyond %q: %v", command, got, err)
 		}
 	}
 }
@@ -109,9 +154,14 @@ func TestTheLineIsKubeRays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields, _, err := onHead(words)
+		fields, line, err := onHead(words)
 		if err != nil {
 			t.Fatal(err)
+		}
+		onHead := exec.Command("sh", "-c", "set -- "+line+"\necho $#")
+		onHead.Env = []string{"RUN_OUTPUT=x"}
+		if out, err := onHead.Output(); err != nil || strings.TrimSpace(string(out)) != strconv.Itoa(len(fields)) {
+			t.Errorf("%s: the head's shell finds %s words in %s, want %d (%v)", command, out, line, len(fields), err)
 		}
 		out, err := exec.Command("bash", "-ce", "--", ray+submitLine(t, command)).Output()
 		if want := "<" + strings.Join(fields, "><") + ">"; err != nil || string(out) != want {

@@ -65,6 +65,8 @@ func stage() Workload {
 	w := Defaults()
 	w.Script = "stage.py"
 	w.Worker = WorkerSize{Size: size("4", "16Gi")}
+	// A CPU for each mount.
+	w.Head = size("3", "4Gi")
 	w.Storage = []string{"aurora", "llm-pipeline", "models"}
 	// What is complete is left alone, so an attempt that a server on the internet has ended is taken up by the next.
 	w.Retries = 3
@@ -97,12 +99,12 @@ func batchInference() Workload {
 	return w
 }
 
-// gpt2Tuning searches learning rate and LoRA rank for a small language model, each trial on one core. It needs no GPU: two workers are two
-// nodes of four cores, or one of eight.
+// gpt2Tuning searches learning rate and LoRA rank for a small language model, each trial on one core. It needs no GPU: its two workers fit
+// two nodes of Standard_D4ds_v6, or one of Standard_D8ds_v6.
 func gpt2Tuning() Workload {
 	w := training("tune_gpt2.py", "llm-pipeline")
 	w.Workers = 2
-	w.Worker = WorkerSize{Size: size("3", "12Gi")}
+	w.Worker = WorkerSize{Size: size("3", "10Gi")}
 	w.ActiveDeadline = metav1.Duration{Duration: 4 * time.Hour}
 	return w
 }
@@ -139,8 +141,8 @@ func training(script, container string) Workload {
 }
 
 // gpuWorker is a pod with one GPU. Eight of them fit a node of Standard_ND96amsr_A100_v4, which has 94 cores for pods. Of memory there
-// would be 230 GiB each, and 211 GiB on Standard_NC24ads_A100_v4; half is left to the caches of mounts, and is ample for the programs:
-// Qwen2.5-7B is 15 GB, and a sample of Aurora 0.9 GB.
+// would be 228.9 GiB each, and 210.0 GiB on Standard_NC24ads_A100_v4; half of that is ample for the programs: Qwen2.5-7B is 15 GB, and a
+// sample of Aurora 0.9 GB.
 func gpuWorker() WorkerSize { return WorkerSize{Size: size("11", "110Gi"), GPUs: 1} }
 
 // driverHead is the head of Microsoft's AKS sample of the Aurora job, whose driver holds no data either.

@@ -3,92 +3,23 @@ package workloads
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 
 	"ray-on-aks/infra/sku"
 )
 
-// podSet is a number of like pods, as Kueue counts them. A pod set is admitted whole, to one flavor.
-type podSet struct {
-	role  string
-	count int64
-	each  sku.Resources
-	// mounts is how many storage containers each mounts.
-	mounts int
-	// pool is the only pool that it may be on; empty for any.
-	pool string
-}
-
-// podSets lists what Kueue counts for w, in Kueue's order.
-func podSets(w Workload) []podSet {
-	return []podSet{
-		{role: "head", count: 1, each: w.Head.resources(), mounts: len(w.Storage)},
-		{role: "worker", count: int64(w.Workers), each: w.Worker.resources(), mounts: len(w.Storage), pool: w.Pool},
-		{role: "submitter", count: 1, each: submitterSize.resources()},
-	}
-}
-
-func (s Size) resources() sku.Resources {
-	const mi = 1 << 20
-	return sku.Resources{MilliCPU: s.CPUs.MilliValue(), MemoryMiB: (s.Memory.Value() + mi - 1) / mi}
-}
-
-func (s WorkerSize) resources() sku.Resources {
-	r := s.Size.resources()
-	r.GPUs = s.GPUs
-	return r
-}
-
-// total is what the whole set takes of a queue.
-func (s podSet) total() sku.Resources { return s.each.Times(s.count) }
-
-// onNode is what each takes of a node: what it requests, and the caches of its mounts that the node does not keep free. Kueue does not
-// count these.
-func (s podSet) onNode() sku.Resources { return withCaches(s.each, s.mounts) }
-
-func withCaches(pod sku.Resources, mounts int) sku.Resources {
-	return pod.Plus(sku.Resources{MemoryMiB: pod.Caches(mounts)})
-}
-
-// pods lists what the set's pods take of nodes, one by one.
-func (s podSet) pods() []sku.Resources {
-	return slices.Repeat([]sku.Resources{s.onNode()}, int(s.count))
-}
-
-// tooLarge says by what each exceeds a node, or nothing.
-func (s podSet) tooLarge(node sku.Resources) string {
-	over := strings.Join(s.onNode().Exceeds(node), ", ")
-	if caches := s.each.Caches(s.mounts); over != "" && caches > 0 {
-		over += fmt.Sprintf(" (%dMi of the memory are for caches of its %d mounts)", caches, s.mounts)
-	}
-	return over
-}
-
-// candidates are the flavors of q that Kueue considers for the set: it knows selectors and taints. A pool without GPUs has no quota for
-// some.
-func (s podSet) candidates(q Queue) []Flavor {
-	var found []Flavor
-	for _, f := range q.Flavors {
-		if (s.pool == "" || s.pool == f.Name) && (s.each.GPUs > 0 || !f.Tainted) && (s.each.GPUs == 0 || f.Node.GPUs > 0) {
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
 // validateFit refuses what could wait for ever: a run that is larger than all that the queue can ever get, and one that the queue admits
 // but no nodes can hold.
-func (a Args) validateFit(path string, w Workload, q Queue) error {
-	errs := a.unfit(w, q)
+func (a Args) validateFit(path, name string, w Workload, q Queue) error {
+	errs := a.unfit(name, w, q)
 	if len(errs) == 0 {
 		return nil
 	}
 	fitting := sort.Search(int(w.Workers), func(n int) bool {
 		fewer := w
 		fewer.Workers = int32(n) + 1
-		return len(a.unfit(fewer, q)) > 0
+		return len(a.unfit(name, fewer, q)) > 0
 	})
 	for i, err := range errs {
 		errs[i] = fmt.Errorf("%s: %w", path, err)
@@ -101,10 +32,10 @@ func (a Args) validateFit(path string, w Workload, q Queue) error {
 
 // unfit places the pod sets one after another, and says which have no place. The submitter, which comes last and is small, lacks only the
 // room that another takes: it is left out where another has none.
-func (a Args) unfit(w Workload, q Queue) []error {
+func (a Args) unfit(name string, w Workload, q Queue) []error {
 	used := map[string][]podSet{}
 	var errs []error
-	for _, set := range podSets(w) {
+	for _, set := range jobPods(name, w) {
 		if err := a.place(set, q, used); err != nil && (set.role != "submitter" || errs == nil) {
 			errs = append(errs, fmt.Errorf("the %s can never run from queue %s: %w", set.role, q.Name, err))
 		}
@@ -196,21 +127,17 @@ func (a Args) holds(f Flavor, sets []podSet) error {
 	if !ok {
 		return fmt.Errorf("there is no pool %s behind the flavor of that name", f.Name)
 	}
-	var pods []sku.Resources
-	beside := ""
-	if held := a.held(pool.Name); len(held) > 0 {
-		beside = fmt.Sprintf(", beside %s", describe(held))
-		pods = podsOf(held)
-	}
-	for _, set := range sets {
-		pods = append(pods, set.pods()...)
-	}
-	if packs(pods, pool) {
+	held := a.held(pool.Name)
+	if packs(append(podsOf(held), podsOf(sets)...), pool) {
 		return nil
+	}
+	beside := ""
+	if len(held) > 0 {
+		beside = fmt.Sprintf(", beside %s", describe(held))
 	}
 	last := sets[len(sets)-1]
 	return fmt.Errorf("%d nodes of pool %s cannot hold %d of it at once%s, though their sum could: one node holds %d; ask for less, or raise infra.pools.%s.max",
-		pool.Nodes, pool.Name, last.count, beside, perNode(last.onNode(), pool.Node), pool.Name)
+		pool.Nodes, pool.Name, last.count, beside, perNode(last.each, pool.Node), pool.Name)
 }
 
 func sum(sets []podSet) sku.Resources {

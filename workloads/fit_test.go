@@ -118,24 +118,35 @@ func TestEachLineHasItsPath(t *testing.T) {
 	}
 }
 
-// TestCachesOfMountsAreCounted: they lie on the node, beside the pod that mounts.
-func TestCachesOfMountsAreCounted(t *testing.T) {
-	mounting := func(memory string, storage ...string) Declared {
-		return job(func(w *Workload) {
-			w.Workers, w.Worker.Size, w.Storage = 4, size("1", memory), storage
-			w.Head = size("3", "512Mi")
-		})
+// TestMountsNeedPodsOfASize: the scheduler sees what pods request, and mounts lie beside them. A node keeps memory for those of pods that
+// are large enough.
+func TestMountsNeedPodsOfASize(t *testing.T) {
+	mounting := func(head, worker Size, gpus int64, storage ...string) Declared {
+		return job(func(w *Workload) { w.Head, w.Worker, w.Storage = head, WorkerSize{worker, gpus}, storage })
 	}
-	// A node of the CPU pool has 24490 MiB for pods, and each worker fills one.
-	if err := stack(mounting("23Gi", "models")).Validate(); err != nil {
-		t.Error(err)
-	}
+	three := []string{"aurora", "llm-pipeline", "models"}
 	refused(t, map[string]Declared{
-		"one pod exceeds a node of pool cpu: memory 24832Mi of 24490Mi (1280Mi of the memory are for caches of its 3 mounts)": mounting("23Gi", "aurora", "llm-pipeline", "models"),
+		"workloads.smoke.storage: has 2 containers, and a node keeps 1 mounts for a head of 1000m CPU and 1 mounts for a worker of 1500m CPU; raise head.cpus to 2 and worker.cpus to 2, or mount fewer": mounting(size("1", "4Gi"), size("1500m", "4Gi"), 0, "aurora", "models"),
+		"workloads.smoke.storage: has 1 containers, and a node keeps 0 mounts for a worker of 500m CPU; raise worker.cpus to 1, or mount fewer":                                                          mounting(size("1", "4Gi"), size("500m", "4Gi"), 0, "models"),
+		"workloads.smoke.storage: has 3 containers, and a node keeps 2 mounts for a worker of 1 GPUs; raise worker.gpus to 2, or mount fewer":                                                            mounting(size("3", "4Gi"), size("11", "4Gi"), 1, three...),
+		"workloads.smoke.storage: has 3 containers, and a node keeps 2 mounts for a head of 2000m CPU; raise head.cpus to 3, or mount fewer":                                                             mounting(size("2", "4Gi"), size("1", "4Gi"), 2, three...),
 	})
-	a := stack(service(func(w *Workload) { w.Storage = []string{"aurora", "llm-pipeline", "models"} }))
-	if got, want := a.Reserved()["serve"].MemoryMiB, int64(110<<10+640); got != want {
-		t.Errorf("a service with three mounts holds %d MiB, want %d", got, want)
+	for _, declared := range []Declared{
+		mounting(size("3", "4Gi"), size("3", "4Gi"), 0, three...), mounting(size("3", "4Gi"), size("1", "4Gi"), 2, three...), mounting(size("500m", "4Gi"), size("500m", "4Gi"), 0),
+	} {
+		if err := stack(declared).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	// What cannot be counted, and what is refused for its number, is not reported a second time.
+	for words, declared := range map[string]Declared{
+		"workloads.smoke.worker.cpus: must be": mounting(size("3", "4Gi"), size("0", "4Gi"), 0, three...),
+		"workloads.smoke.storage: must be at":  {"smoke": func() Workload { w := smoke(); w.Storage = append(three, "a", "b"); return w }()},
+		"workloads.smoke.storage[1]: repeats":  mounting(size("1", "4Gi"), size("1", "4Gi"), 0, "models", "models"),
+	} {
+		if err := stack(declared).Validate(); err == nil || !strings.HasPrefix(err.Error(), words) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("want %q alone, got: %v", words, err)
+		}
 	}
 }
 

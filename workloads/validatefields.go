@@ -23,7 +23,7 @@ const (
 	maxRetries = 100
 	// maxGPUs is more than one VM has.
 	maxGPUs = 64
-	// maxStorage bounds the mounts of a pod, whose caches no request covers. Those beyond what a node keeps are counted in the fit check.
+	// maxStorage bounds the mounts of a pod, however large it is.
 	maxStorage = 4
 )
 
@@ -132,12 +132,15 @@ func (s Size) validate(path string) error {
 }
 
 // validateStorage checks what is mounted, and that the output is where the pods can write. Whether a container exists is asked only where
-// the workload runs.
-func (a Args) validateStorage(path string, w Workload) error {
+// the workload runs, and whether a node keeps room for the mounts only where sizes says that they can be counted.
+func (a Args) validateStorage(path string, w Workload, sizes bool) error {
 	var errs []error
-	if n := len(w.Storage); n > maxStorage {
+	switch n := len(w.Storage); {
+	case n > maxStorage:
 		errs = append(errs, fmt.Errorf("%s.storage: must be at most %d containers, got %d: each is mounted by a process of %dMi on the node, beside the pod; "+
 			"put what belongs together into one container, in folders", path, maxStorage, n, sku.MountPoolMiB+sku.MountOverheadMiB))
+	case sizes:
+		errs = append(errs, w.checkMounts(path))
 	}
 	for i, name := range w.Storage {
 		if slices.Contains(w.Storage[:i], name) {
@@ -149,6 +152,37 @@ func (a Args) validateStorage(path string, w Workload) error {
 		}
 	}
 	return errors.Join(append(errs, a.validateOutput(path+".output", w))...)
+}
+
+// checkMounts refuses pods that are too small for their mounts: these run beside the pod, where the scheduler does not see them, and a node
+// keeps memory for as many as a pod of its size may have.
+func (w Workload) checkMounts(path string) error {
+	containers := slices.Sorted(slices.Values(w.Storage))
+	n := int64(len(slices.Compact(containers))) // one that is repeated is refused itself
+	var kept, raise []string
+	for _, pod := range []struct {
+		role string
+		each sku.Resources
+	}{{"head", w.Head.resources()}, {"worker", w.Worker.resources()}} {
+		if n <= pod.each.Mounts() {
+			continue
+		}
+		size, key, one := fmt.Sprintf("%dm CPU", pod.each.MilliCPU), "cpus", sku.Resources{MilliCPU: 1000}
+		if pod.each.GPUs > 0 {
+			size, key, one = fmt.Sprintf("%d GPUs", pod.each.GPUs), "gpus", sku.Resources{GPUs: 1}
+		}
+		least := int64(1)
+		for one.Times(least).Mounts() < n {
+			least++
+		}
+		kept = append(kept, fmt.Sprintf("%d mounts for a %s of %s", pod.each.Mounts(), pod.role, size))
+		raise = append(raise, fmt.Sprintf("%s.%s to %d", pod.role, key, least))
+	}
+	if kept == nil {
+		return nil
+	}
+	return fmt.Errorf("%s.storage: has %d containers, and a node keeps %s; raise %s, or mount fewer",
+		path, n, strings.Join(kept, " and "), strings.Join(raise, " and "))
 }
 
 // unmounted lists the containers that w could mount beside those that it mounts.

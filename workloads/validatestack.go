@@ -26,9 +26,9 @@ func (a Args) validateOnStack(path, name string, w Workload, sizes bool) error {
 	case w.Kind == KindRayService && sizes:
 		errs = append(errs, a.validateRoom(path, name, w))
 	case w.Kind == KindRayJob && ok:
-		err := a.validatePool(path, w, tenant)
+		err := a.validatePool(path, workerPods(name, w), tenant.Queue)
 		if err == nil && sizes {
-			err = a.validateFit(path, w, tenant.Queue)
+			err = a.validateFit(path, name, w, tenant.Queue)
 		}
 		errs = append(errs, err)
 	}
@@ -43,42 +43,39 @@ func (a Args) teams() []string {
 	return names
 }
 
-// validatePool checks that the pool that a job names is one that its queue hands out, to such pods. It suggests only pools that are.
-func (a Args) validatePool(path string, w Workload, t Tenant) error {
-	if w.Pool == "" {
+// validatePool checks that the pool that a job's workers name is one that its queue hands out, to such pods. It suggests only pools that
+// are.
+func (a Args) validatePool(path string, worker podSet, q Queue) error {
+	if worker.pool == "" {
 		return nil
 	}
-	queued := slices.DeleteFunc(poolNames(t.Queue.Flavors), func(name string) bool { return !a.takes(name, w) })
-	pool, ok := a.pool(w.Pool)
-	switch _, inQueue := t.Queue.flavor(w.Pool); {
+	anywhere := worker
+	anywhere.pool = ""
+	queued := poolNames(anywhere.candidates(q))
+	pool, ok := a.pool(worker.pool)
+	switch _, inQueue := q.flavor(worker.pool); {
 	case !ok:
-		return fmt.Errorf("%s.pool: %w", path, strict.Unknown("pool", w.Pool, queued))
+		return fmt.Errorf("%s.pool: %w", path, strict.Unknown("pool", worker.pool, queued))
 	case pool.Serving:
 		return fmt.Errorf("%s.pool: pool %s is kept out of the queues (infra.pools.%s.serving), so no job can run there; pools for it are %s",
-			path, w.Pool, w.Pool, strict.List(queued))
+			path, worker.pool, worker.pool, strict.List(queued))
 	case !inQueue:
-		return fmt.Errorf("%s.pool: queue %s has no share of pool %s; pools for it are %s", path, t.Queue.Name, w.Pool, strict.List(queued))
+		return fmt.Errorf("%s.pool: queue %s has no share of pool %s; pools for it are %s", path, q.Name, worker.pool, strict.List(queued))
 	default:
-		return a.checkGPUs(path, w, pool, queued)
+		return checkGPUs(path, worker, pool, queued)
 	}
-}
-
-// takes says whether the pool's nodes take the workers: tainted ones only those with GPUs, and others have none.
-func (a Args) takes(name string, w Workload) bool {
-	pool, ok := a.pool(name)
-	return ok && (w.Worker.GPUs > 0 || !pool.Tainted) && (w.Worker.GPUs == 0 || pool.Node.GPUs > 0)
 }
 
 // checkGPUs refuses workers that do not get onto the nodes of a pool, or find no GPU there. others are the pools that would do.
-func (a Args) checkGPUs(path string, w Workload, pool Pool, others []string) error {
+func checkGPUs(path string, worker podSet, pool Pool, others []string) error {
 	switch {
-	case a.takes(pool.Name, w):
+	case worker.takenBy(pool.Node, pool.Tainted):
 		return nil
 	case pool.Tainted:
 		return fmt.Errorf("%s.pool: pool %s is for pods with GPUs, and worker.gpus is 0; set it, or another pool: those without GPUs are %s",
 			path, pool.Name, strict.List(others))
 	default:
 		return fmt.Errorf("%s.pool: pool %s has no GPUs, and worker.gpus is %d; set it to 0, or another pool: those with GPUs are %s",
-			path, pool.Name, w.Worker.GPUs, strict.List(others))
+			path, pool.Name, worker.each.GPUs, strict.List(others))
 	}
 }

@@ -47,10 +47,9 @@ func (a Args) apart(name string, w Workload) string {
 		return ""
 	}
 	tenant, _ := a.tenant(w.Team)
-	workers := podSet{role: "worker", count: int64(w.Workers), each: w.Worker.resources(), pool: w.Pool}
 	var most int64
 	var pools []string
-	for _, f := range workers.candidates(tenant.Queue) {
+	for _, f := range workerPods(name, w).candidates(tenant.Queue) {
 		most = max(most, f.Node.GPUs)
 		pools = append(pools, f.Name)
 	}

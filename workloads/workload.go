@@ -45,8 +45,8 @@ type Workload struct {
 	Entrypoint string `json:"entrypoint"`
 	// Env are environment variables of head and workers. They are added to those of the catalog's entry.
 	Env map[string]string `json:"env"`
-	// Storage are the storage containers that are mounted into head and workers, at most 4, each at /mnt/blob/<container>. The list replaces
-	// that of the catalog's entry.
+	// Storage are the storage containers that are mounted into head and workers, each at /mnt/blob/<container>: at most 4, and no more than
+	// the head has CPUs, and a worker CPUs or, with GPUs, twice its GPUs. The list replaces that of the catalog's entry.
 	Storage []string `json:"storage"`
 	// Output is where the results go, <container>/<prefix> with one of Storage; each run id has a folder below it, which the program finds
 	// in RUN_OUTPUT. RayJob only. Default: the program is given none.

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -90,16 +91,34 @@ func TestCatalogFits(t *testing.T) {
 	}
 }
 
-func TestEightGPUWorkersFitTheLargestNode(t *testing.T) {
-	pods := slices.Repeat([]sku.Resources{gpuWorker().resources()}, 8)
-	if !packs(pods, Pool{Nodes: 1, Node: node("Standard_ND96amsr_A100_v4")}) {
-		t.Error("eight do not fit Standard_ND96amsr_A100_v4")
+// TestTheCatalogFitsWhereItSays holds the sentences of catalog.go.
+func TestTheCatalogFitsWhereItSays(t *testing.T) {
+	tuning, eight := workerPods("gpt2-tuning", gpt2Tuning()), podSet{count: 8, each: gpuWorker().resources()}
+	if tuning.count != 2 {
+		t.Errorf("gpt2-tuning has %d workers", tuning.count)
 	}
-	for _, size := range []string{"Standard_NC24ads_A100_v4", "Standard_NC96ads_A100_v4"} {
-		n := node(size)
-		if got := perNode(gpuWorker().resources(), n); got != n.GPUs {
-			t.Errorf("%s holds %d, but has %d GPUs", size, got, n.GPUs)
+	for _, tc := range []struct {
+		pods  podSet
+		size  string
+		nodes int
+		fits  bool
+	}{
+		{tuning, "Standard_D4ds_v6", 2, true},
+		{tuning, "Standard_D4ds_v6", 1, false},
+		{tuning, "Standard_D8ds_v6", 1, true},
+		{eight, "Standard_ND96amsr_A100_v4", 1, true},
+		{eight, "Standard_NC96ads_A100_v4", 2, true},
+		{eight, "Standard_NC24ads_A100_v4", 8, true},
+	} {
+		if got := packs(podsOf([]podSet{tc.pods}), Pool{Nodes: tc.nodes, Node: node(tc.size)}); got != tc.fits {
+			t.Errorf("%d of %+v fit %d nodes of %s: %t", tc.pods.count, tc.pods.each, tc.nodes, tc.size, got)
 		}
+	}
+	if n := node("Standard_ND96amsr_A100_v4"); n.MilliCPU/1000 != 94 || fmt.Sprintf("%.1f", float64(n.MemoryMiB)/8/1024) != "228.9" {
+		t.Errorf("a node with eight GPUs has %+v", n)
+	}
+	if n := node("Standard_NC24ads_A100_v4"); fmt.Sprintf("%.1f", float64(n.MemoryMiB)/1024) != "210.0" {
+		t.Errorf("a node with one GPU has %+v", n)
 	}
 }
 

@@ -27,22 +27,22 @@ const (
 	MountPoolMiB = 512
 	// MountOverheadMiB is what such a process needs beside its blocks: its own heap and the attributes that it caches.
 	MountOverheadMiB = 128
-	// mountsPerPod is how many containers a pod mounts: one that it reads and one that it writes to. A pod that mounts more is counted
-	// as larger than it is, see Caches.
+	// mountsPerPod is how many containers a pod mounts that has what one such pod is counted with: one that it reads and one that it
+	// writes to.
 	mountsPerPod = 2
-	// vcpuPerPod is how many vCPUs of a CPU node go to one pod that mounts, as many as the heads of the catalog have; on a GPU node
-	// there is one such pod a GPU.
+	// vcpuPerPod is how many vCPUs of a CPU node go to such a pod, as many as the heads of most programs have; on a GPU node there is one
+	// such pod a GPU.
 	vcpuPerPod = 2
 )
 
-// Caches returns the memory in MiB that the mounts of a pod with these resources take of its node beyond what the node keeps for such a
-// pod: a mount for each CPU, and on a node with GPUs two for each of them. The pods of a full node then have no more than it keeps.
-func (r Resources) Caches(mounts int) int64 {
-	kept := r.MilliCPU / 1000 * mountsPerPod / vcpuPerPod
+// Mounts returns for how many BlobFuse mounts a node keeps memory for a pod with these resources: one for each CPU, and on a node with
+// GPUs two for each of them. No request covers a mount, so a pod with more could run the node out of memory; those of a full node with no
+// more have no more together than the node keeps.
+func (r Resources) Mounts() int64 {
 	if r.GPUs > 0 {
-		kept = r.GPUs * mountsPerPod
+		return r.GPUs * mountsPerPod
 	}
-	return max(0, int64(mounts)-kept) * (MountPoolMiB + MountOverheadMiB)
+	return r.MilliCPU / 1000 * mountsPerPod / vcpuPerPod
 }
 
 // Mounts returns for how many BlobFuse mounts a node of this size keeps memory.
@@ -83,7 +83,8 @@ func (s SKU) Node() Resources {
 }
 
 // Allocatable returns what is left of a node for workloads: what the node reports less the headroom for DaemonSets and for the caches of
-// the mounts. Quotas and fit checks use it, so that what a queue admits can also be scheduled and does not run the node out of memory.
+// the mounts. Quotas and fit checks use it, so that what a queue admits can also be scheduled, and does not run the node out of memory by
+// its mounts if no pod has more of them than Resources.Mounts.
 func (s SKU) Allocatable() Resources {
 	n := s.Node()
 	n.MilliCPU -= DaemonSetMilliCPU

@@ -68,34 +68,34 @@ func TestMountsFollowThePodsThatHaveThem(t *testing.T) {
 	}
 }
 
-func TestCachesAreWhatNodesDoNotKeep(t *testing.T) {
-	const one = MountPoolMiB + MountOverheadMiB
+func TestMountsOfAPod(t *testing.T) {
 	for _, tc := range []struct {
-		pod    Resources
-		mounts int
-		want   int64
+		pod  Resources
+		want int64
 	}{
-		{Resources{MilliCPU: 2000}, 2, 0},
-		{Resources{MilliCPU: 2000}, 0, 0},
-		{Resources{MilliCPU: 1000}, 3, 2 * one},
-		{Resources{MilliCPU: 1999}, 2, one},
-		{Resources{MilliCPU: 500}, 1, one},
-		{Resources{MilliCPU: 11000, GPUs: 1}, 2, 0},
-		{Resources{MilliCPU: 11000, GPUs: 1}, 3, one},
-		{Resources{MilliCPU: 11000, GPUs: 2}, 4, 0},
+		{Resources{MilliCPU: 500}, 0},
+		{Resources{MilliCPU: 1000}, 1},
+		{Resources{MilliCPU: 1999}, 1},
+		{Resources{MilliCPU: 2000}, 2},
+		{Resources{MilliCPU: 11000, GPUs: 1}, 2},
+		{Resources{MilliCPU: 11000, GPUs: 2}, 4},
 	} {
-		if got := tc.pod.Caches(tc.mounts); got != tc.want {
-			t.Errorf("%+v with %d mounts: %d MiB, want %d", tc.pod, tc.mounts, got, tc.want)
+		if got := tc.pod.Mounts(); got != tc.want {
+			t.Errorf("%+v: %d, want %d", tc.pod, got, tc.want)
 		}
 	}
-	// As many pods as a node has cores for never mount more than it keeps.
+	// As many pods as a node has room for never mount more than it keeps.
 	for _, s := range All() {
-		for cpus := int64(1); s.GPUs == 0 && cpus <= s.VCPU; cpus++ {
+		most := s.Allocatable()
+		for cpus := int64(1); s.GPUs == 0 && cpus*1000 <= most.MilliCPU; cpus++ {
 			pod := Resources{MilliCPU: cpus * 1000}
-			for mounts := 1; pod.Caches(mounts) == 0; mounts++ {
-				if all := s.VCPU / cpus * int64(mounts); all > s.Mounts() {
-					t.Errorf("%s keeps %d mounts, and %d pods of %d cores have %d", s.Name, s.Mounts(), s.VCPU/cpus, cpus, all)
-				}
+			if all := most.MilliCPU / pod.MilliCPU * pod.Mounts(); all > s.Mounts() {
+				t.Errorf("%s keeps %d mounts, and pods of %d cores have %d", s.Name, s.Mounts(), cpus, all)
+			}
+		}
+		for gpus := int64(1); gpus <= s.GPUs; gpus++ {
+			if all := s.GPUs / gpus * (Resources{GPUs: gpus}).Mounts(); all > s.Mounts() {
+				t.Errorf("%s keeps %d mounts, and pods of %d GPUs have %d", s.Name, s.Mounts(), gpus, all)
 			}
 		}
 	}

@@ -68,13 +68,14 @@ func checkKeys(project, configMap string) error {
 		return fmt.Errorf("reading the config's keys: %w", err)
 	}
 	known := []string{keyInfra, keyProfile, keyQueues, keyWorkloads}
+	written := func(key string) string { return project + ":" + key }
 	var errs []error
 	for _, full := range slices.Sorted(maps.Keys(all)) {
 		key, ours := strings.CutPrefix(full, project+":")
 		if !ours || slices.Contains(known, key) {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%s: unknown key%s", full, strict.Hint(key, known)))
+		errs = append(errs, fmt.Errorf("%s: unknown key%s", full, strict.HintAs(key, known, written)))
 	}
 	return errors.Join(errs...)
 }
@@ -140,7 +141,7 @@ func (c *Config) join() {
 
 // openPool stands for a pool of which infra refuses something: it has room for all, so that what follows from the mistake is not reported
 // as well.
-var openPool = workloads.Pool{Nodes: 1000, Node: sku.Resources{MilliCPU: 1 << 40, MemoryMiB: 1 << 40, GPUs: 1 << 20}}
+var openPool = workloads.Pool{Nodes: sku.MaxNodes, Node: sku.Resources{MilliCPU: 1 << 40, MemoryMiB: 1 << 40, GPUs: 1 << 20}}
 
 // joinPools tells the workloads of all pools, and the queues of those that they may hand out: what services hold is taken off.
 func (c *Config) joinPools() {
@@ -150,7 +151,7 @@ func (c *Config) joinPools() {
 		if size, ok := c.Infra.Node(name); ok {
 			pool = workloads.Pool{Nodes: c.Infra.Pools[name].Max, Node: size.Allocatable(), Tainted: size.GPUs > 0}
 		}
-		pool.Name, pool.Serving = name, c.Infra.Pools[name].Serving && name != infra.CPUPool
+		pool.Name, pool.Serving = name, c.Infra.Serves(name)
 		c.Workloads.Pools = append(c.Workloads.Pools, pool)
 		if pool.Serving {
 			continue

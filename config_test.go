@@ -145,7 +145,7 @@ func TestMistakesAreNamedAllAtOnce(t *testing.T) {
 		},
 		"more than a machine can count": {
 			map[string]string{"workloads": `{"smoke": {"enabled": true, "worker": {"cpus": 9223372036854775807}}}`},
-			[]string{"workloads.smoke.worker.cpus: must be between 1m and 1024"},
+			[]string{"workloads.smoke.worker.cpus: must be between 1m and 2048"},
 		},
 		"deadline below Kueue's": {
 			map[string]string{"workloads": `{"smoke": {"enabled": true, "preRunningDeadline": "10m"}}`},
@@ -185,9 +185,14 @@ func TestProfileAndAzureAreRequired(t *testing.T) {
 }
 
 func TestMisspeltTopLevelKeyIsRefused(t *testing.T) {
-	err := checkKeys("ray-on-aks", `{"ray-on-aks:queus": "{}", "ray-on-aks:infra": "{}", "azure-native:location": "x"}`)
-	if err == nil || !strings.Contains(err.Error(), "ray-on-aks:queus: unknown key; did you mean queues?") {
-		t.Errorf("got %v", err)
+	for key, hint := range map[string]string{
+		"queus": "did you mean ray-on-aks:queues?",
+		"zebra": "known are ray-on-aks:infra, ray-on-aks:profile, ray-on-aks:queues, ray-on-aks:workloads",
+	} {
+		err := checkKeys("ray-on-aks", `{"ray-on-aks:`+key+`": "{}", "ray-on-aks:infra": "{}", "azure-native:location": "x"}`)
+		if want := "ray-on-aks:" + key + ": unknown key; " + hint; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 	if err := checkKeys("ray-on-aks", ""); err == nil {
 		t.Error("no keys to look at, and nothing said")

@@ -183,7 +183,7 @@ func TestProdIsProtected(t *testing.T) {
 
 func TestProgramRefusesMisspeltKeys(t *testing.T) {
 	_, err := stacktest.Try(t, program, stacktest.Options{Stack: "dev", Config: minimal(map[string]string{"queus": "{}"})})
-	if err == nil || !strings.Contains(err.Error(), "ray-on-aks:queus: unknown key; did you mean queues?") {
+	if err == nil || !strings.Contains(err.Error(), "ray-on-aks:queus: unknown key; did you mean ray-on-aks:queues?") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"ray-on-aks/infra/sku"
 	"ray-on-aks/internal/strict"
 )
 
@@ -52,10 +53,13 @@ func (p *Pools) UnmarshalJSON(data []byte) error {
 // Names lists the pools in a fixed order.
 func (p Pools) Names() []string { return slices.Sorted(maps.Keys(p)) }
 
+// Serves says whether the pool is for services alone. The CPU pool never is: every queue needs it for heads and submitters.
+func (a Args) Serves(pool string) bool { return a.Pools[pool].Serving && pool != CPUPool }
+
 // hasGPUs says whether the pool's nodes have GPUs. An unknown size has none here: validation reports it.
 func (a Args) hasGPUs(p Pool) bool {
-	size, err := a.SKU(p)
-	return err == nil && size.GPUs > 0
+	size, ok := a.size(p.VMSize)
+	return ok && size.GPUs > 0
 }
 
 // gpuPools lists the pools whose nodes have GPUs, in a fixed order. In CPU-only mode there are none.
@@ -78,14 +82,20 @@ func (a Args) validatePool(path, name string) error {
 	pool := a.Pools[name]
 	errs := []error{
 		ruleAgentPool.check(path, name, append(a.Pools.Names(), systemPoolName)...),
-		a.checkSize(path+".vmSize", pool.VMSize, checkPoolSize(name)),
+		a.checkNodes(path, name),
 		pool.Zones.validate(path + ".zones"),
-		pool.validateBounds(path),
 	}
 	if name == systemPoolName {
 		errs = append(errs, fmt.Errorf("%s: is the name of the cluster's own system pool; choose another", path))
 	}
-	if name == CPUPool && pool.Serving {
+	return errors.Join(errs...)
+}
+
+// checkNodes refuses what leaves it open which nodes the pool has, how many, and for whom.
+func (a Args) checkNodes(path, name string) error {
+	pool := a.Pools[name]
+	errs := []error{a.checkSize(path+".vmSize", pool.VMSize, checkPoolSize(name)), pool.validateBounds(path)}
+	if pool.Serving && !a.Serves(name) {
 		errs = append(errs, fmt.Errorf("%s.serving: must be false: every queue needs the pool for heads and submitters; "+
 			"give services a pool of their own, for example infra.pools.serve", path))
 	}
@@ -110,18 +120,18 @@ func (a Args) validateNodes(path string) error {
 // validateBounds checks the number of nodes: each bound by itself, then against the one before.
 func (p Pool) validateBounds(path string) error {
 	switch {
-	case p.Min < 0 || p.Min > maxNodes:
-		return fmt.Errorf("%s.min: must be between 0 and %d, got %d", path, maxNodes, p.Min)
+	case p.Min < 0 || p.Min > sku.MaxNodes:
+		return fmt.Errorf("%s.min: must be between 0 and %d, got %d", path, sku.MaxNodes, p.Min)
 	case p.defaultMax && p.Max < 1:
-		return fmt.Errorf("%s.max: must be set, to between %d and %d: it has no default here", path, max(1, p.Min), maxNodes)
+		return fmt.Errorf("%s.max: must be set, to between %d and %d: it has no default here", path, max(1, p.Min), sku.MaxNodes)
 	case p.defaultMax && p.Max < p.Min:
 		return fmt.Errorf("%s.max: must be set too: its default is %d, and min is %d", path, p.Max, p.Min)
-	case p.Max < 1 || p.Max < p.Min || p.Max > maxNodes:
+	case p.Max < 1 || p.Max < p.Min || p.Max > sku.MaxNodes:
 		least := "1"
 		if p.Min > 1 {
 			least = fmt.Sprintf("min %d", p.Min)
 		}
-		return fmt.Errorf("%s.max: must be between %s and %d, got %d", path, least, maxNodes, p.Max)
+		return fmt.Errorf("%s.max: must be between %s and %d, got %d", path, least, sku.MaxNodes, p.Max)
 	case p.Count < p.Min || p.Count > p.Max:
 		return fmt.Errorf("%s.count: must be between min %d and max %d, got %d; it is the number at creation only", path, p.Min, p.Max, p.Count)
 	}

@@ -1,7 +1,6 @@
 package infra
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -33,18 +32,22 @@ func (s Size) sku(name string) sku.SKU {
 }
 
 // SKU returns the pool's VM size: one that config declares, or one of the table.
-func (a Args) SKU(p Pool) (sku.SKU, error) { return a.size(p.VMSize) }
+func (a Args) SKU(p Pool) (sku.SKU, error) {
+	if size, ok := a.size(p.VMSize); ok {
+		return size, nil
+	}
+	return sku.SKU{}, a.unknownSize(p.VMSize, func(sku.SKU) error { return nil })
+}
 
 // Node returns the size of a pool's nodes. Where what config says of the pool is refused there is none: nothing should be concluded, and
 // reported once more, from what it will be when it is mended.
 func (a Args) Node(pool string) (sku.SKU, bool) {
-	p := a.Pools[pool]
-	size, err := a.size(p.VMSize)
-	bad := errors.Join(err, checkPoolSize(pool)(size), p.validateBounds(""))
-	if declared, ok := a.SKUs[size.Name]; ok {
-		bad = errors.Join(bad, declared.validate("", size.Name))
+	size, known := a.size(a.Pools[pool].VMSize)
+	// What is wrong with a size is reported where it is declared, and of none of its pools.
+	if declared, ok := a.SKUs[size.Name]; ok && declared.validate("", size.Name) != nil {
+		return size, false
 	}
-	return size, bad == nil && (pool != CPUPool || !p.Serving)
+	return size, known && a.checkNodes("", pool) == nil
 }
 
 // Sizes lists the sizes that pools may have, those that config declares among them, by name.
@@ -59,14 +62,11 @@ func (a Args) Sizes() []sku.SKU {
 	return sizes
 }
 
-func (a Args) size(name string) (sku.SKU, error) {
+func (a Args) size(name string) (sku.SKU, bool) {
 	for _, declared := range slices.Sorted(maps.Keys(a.SKUs)) {
 		if strings.EqualFold(declared, name) {
-			return a.SKUs[declared].sku(declared), nil
+			return a.SKUs[declared].sku(declared), true
 		}
 	}
-	if s, err := sku.Lookup(name); err == nil {
-		return s, nil
-	}
-	return sku.SKU{}, a.unknownSize(name, func(sku.SKU) error { return nil })
+	return sku.Find(name)
 }

@@ -73,6 +73,21 @@ func TestNodesOfWhatIsRefusedAreOpen(t *testing.T) {
 	}
 }
 
+// TestTheCPUPoolNeverServes: it is said once, and all that asks goes by it.
+func TestTheCPUPoolNeverServes(t *testing.T) {
+	args := valid()
+	args.Pools = Pools{CPUPool: {VMSize: "Standard_D8ds_v6", Max: 1, Serving: true}, "serve": {VMSize: "Standard_D8ds_v6", Max: 1, Serving: true}}
+	if args.Serves(CPUPool) || !args.Serves("serve") {
+		t.Errorf("cpu serves: %t, serve does: %t", args.Serves(CPUPool), args.Serves("serve"))
+	}
+	if _, ok := args.Node(CPUPool); ok || args.checkNodes("infra.pools.cpu", CPUPool) == nil {
+		t.Error("a CPU pool that would serve is usable")
+	}
+	if _, ok := args.Node("serve"); !ok {
+		t.Error("a pool for services is not")
+	}
+}
+
 func TestSizesAreThoseOfTableAndConfig(t *testing.T) {
 	args := valid()
 	args.SKUs = map[string]Size{"Standard_NC40ads_H100_v5": h100, "standard_D4ds_v6": {VCPUs: 4, MemoryGiB: 16, NVMeGiB: 220, QuotaFamily: "standardDdsv6Family"}}

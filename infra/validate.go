@@ -7,12 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"ray-on-aks/infra/sku"
 	"ray-on-aks/internal/strict"
 )
-
-// maxNodes is the most nodes that AKS allows in one pool; a system pool needs one at least.
-// https://learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update#managedclusteragentpoolprofile
-const maxNodes = 1000
 
 var (
 	versionPattern = regexp.MustCompile(`^(1\.\d+)(\.\d+)?$`)
@@ -69,8 +66,8 @@ func (c Cluster) validate(path string, minors []string) error {
 func (a Args) validateSystemPool(path string) error {
 	system := a.Cluster.System
 	errs := []error{a.checkSize(path+".vmSize", system.VMSize, checkSystemSize), system.Zones.validate(path + ".zones")}
-	if system.Count < 1 || system.Count > maxNodes {
-		errs = append(errs, fmt.Errorf("%s.count: must be between 1 and %d, got %d", path, maxNodes, system.Count))
+	if system.Count < 1 || system.Count > sku.MaxNodes {
+		errs = append(errs, fmt.Errorf("%s.count: must be between 1 and %d, got %d", path, sku.MaxNodes, system.Count))
 	}
 	return errors.Join(errs...)
 }

@@ -12,15 +12,6 @@ import (
 	"ray-on-aks/internal/strict"
 )
 
-// What no VM size of Azure has more of; the largest have about half. A larger number is one in another unit.
-const (
-	maxVCPUs     = 2048
-	maxMemoryGiB = 65536
-	maxNVMeGiB   = 262144
-	maxGPUs      = 64
-	maxGPUMemory = 1024
-)
-
 const (
 	// minVCPUs is the least with which AKS takes a size for a node pool.
 	// https://learn.microsoft.com/azure/aks/quotas-skus-regions#restricted-vm-sizes
@@ -52,13 +43,11 @@ func (a Args) unknownSize(name string, check func(sku.SKU) error) error {
 
 // checkSize refuses a size that does not exist, and one that a pool cannot be of.
 func (a Args) checkSize(path, name string, check func(sku.SKU) error) error {
-	size, err := a.size(name)
-	if err != nil {
-		err = a.unknownSize(name, check)
-	} else {
-		err = check(size)
+	size, ok := a.size(name)
+	if !ok {
+		return fmt.Errorf("%s: %w", path, a.unknownSize(name, check))
 	}
-	if err != nil {
+	if err := check(size); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
@@ -108,7 +97,7 @@ func (a Args) validateSizes(path string) error {
 }
 
 func (s Size) validate(path, name string) error {
-	if known, err := sku.Lookup(name); err == nil {
+	if known, ok := sku.Find(name); ok {
 		if s.sku(known.Name) != known {
 			return fmt.Errorf("%s: is known with other numbers (%d vCPUs, %d GiB, %d GiB NVMe, %d GPUs of %d GiB, quota family %q); take it out",
 				path, known.VCPU, known.MemoryGiB, known.NVMeGiB, known.GPUs, known.GPUMemoryGiB, known.QuotaFamily)
@@ -122,9 +111,9 @@ func (s Size) validate(path, name string) error {
 		return nil
 	}
 	errs := []error{
-		between("vcpus", s.VCPUs, minVCPUs, maxVCPUs), between("memoryGiB", s.MemoryGiB, 1, maxMemoryGiB),
-		between("nvmeGiB", s.NVMeGiB, 0, maxNVMeGiB), between("gpus", s.GPUs, 0, maxGPUs),
-		between("gpuMemoryGiB", s.GPUMemoryGiB, 0, maxGPUMemory),
+		between("vcpus", s.VCPUs, minVCPUs, sku.Most.VCPU), between("memoryGiB", s.MemoryGiB, 1, sku.Most.MemoryGiB),
+		between("nvmeGiB", s.NVMeGiB, 0, sku.Most.NVMeGiB), between("gpus", s.GPUs, 0, sku.Most.GPUs),
+		between("gpuMemoryGiB", s.GPUMemoryGiB, 0, sku.Most.GPUMemoryGiB),
 	}
 	if (s.GPUs > 0) != (s.GPUMemoryGiB > 0) {
 		errs = append(errs, fmt.Errorf("%s.gpuMemoryGiB: must be the memory of one GPU, and 0 without GPUs; got %d with %d GPUs", path, s.GPUMemoryGiB, s.GPUs))

@@ -6,6 +6,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"ray-on-aks/internal/strict"
 )
 
 // entrypoints are the programs that Ray runs and the package that they share; their tests lie outside the patterns.
@@ -44,7 +46,7 @@ func scriptsOf(w Workload) (map[string]string, error) {
 	}
 	data, err := entrypoints.ReadFile(path.Join("entrypoints", w.Script))
 	if err != nil || path.Base(w.Script) != w.Script {
-		return nil, unknownName("program", w.Script, Scripts())
+		return nil, strict.Unknown("program", w.Script, Scripts())
 	}
 	files := map[string]string{w.Script: string(data)}
 	return files, addShared(files, data)

@@ -76,8 +76,8 @@ func (a Args) run(name string, w Workload) (Run, error) {
 }
 
 // newRun derives a run's identity from its intent: the config, the name of the queue, which Kueue lets no run change once it was
-// admitted, and the bytes of its scripts. It never looks at the rendered object, or an
-// upgrade of this program would run every job again.
+// admitted, and the bytes of the files that it brings along. It never looks at the rendered object, or an upgrade of this program would
+// run every job again.
 func newRun(name string, w Workload, queue string, scripts map[string]string) (Run, error) {
 	identity, err := intentHash(w, queue, scripts, notIdentity)
 	if err != nil {

@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ray-on-aks/infra/sku"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // refused fails for each configuration that is not refused with its words.
@@ -32,12 +36,12 @@ func TestFieldsAreBounded(t *testing.T) {
 		"workloads.smoke.retries: must be between 0 and 100, got 101":                             job(func(w *Workload) { w.Retries = 101 }),
 		"workloads.smoke.generation: must not be negative":                                        job(func(w *Workload) { w.Generation = -1 }),
 		"workloads.smoke.worker.gpus: must be between 0 and 64, got -1":                           job(func(w *Workload) { w.Worker.GPUs = -1 }),
-		"workloads.smoke.worker.gpus: must be between 0 and 64, got 65":                           job(func(w *Workload) { w.Worker.GPUs = 65 }),
-		"workloads.smoke.worker.cpus: must be between 1m and 1024, got 0":                         job(worker("0", "1Gi")),
-		"workloads.smoke.worker.cpus: must be between 1m and 1024, got 100u":                      job(worker("0.0001", "1Gi")),
+		"workloads.smoke.worker.gpus: must be between 0 and 64, got 65; no VM has more":           job(func(w *Workload) { w.Worker.GPUs = 65 }),
+		"workloads.smoke.worker.cpus: must be between 1m and 2048, got 0":                         job(worker("0", "1Gi")),
+		"workloads.smoke.worker.cpus: must be between 1m and 2048, got 100u":                      job(worker("0.0001", "1Gi")),
 		// Past int64 in thousandths, where MilliValue answers 0, and only as a product with the workers.
-		"workloads.smoke.worker.cpus: must be between 1m and 1024, got 9223372036854775807":                                                     job(worker("9223372036854775807", "1Gi")),
-		"workloads.smoke.head.cpus: must be between 1m and 1024, got 9223372036854775":                                                          job(head("9223372036854775", "1Gi")),
+		"workloads.smoke.worker.cpus: must be between 1m and 2048, got 9223372036854775807; no VM has more":                                     job(worker("9223372036854775807", "1Gi")),
+		"workloads.smoke.head.cpus: must be between 1m and 2048, got 9223372036854775":                                                          job(head("9223372036854775", "1Gi")),
 		"workloads.smoke.head.memory: must be between 512Mi and 64Ti, got 4: Ray gives 30% to its object store":                                 job(head("1", "4")),
 		"workloads.smoke.head.memory: must be between 512Mi and 64Ti, got 65Ti; no VM has more":                                                 job(head("1", "65Ti")),
 		"workloads.smoke.worker.memory: must be between 512Mi and 64Ti, got 9223372036854775807":                                                job(worker("1", "9223372036854775807")),
@@ -54,6 +58,27 @@ func TestFieldsAreBounded(t *testing.T) {
 		"workloads.smoke.env.RAY_ADDRESS: belongs to KubeRay":                                                                                   job(env("RAY_ADDRESS")),
 		"workloads.online-serving.env.SERVE_TOKEN: is set by the program":                                                                       service(env("SERVE_TOKEN")),
 	})
+}
+
+// TestOnlyWhatIsTooMuchIsMoreThanAVMHas: what is too little is told something else.
+func TestOnlyWhatIsTooMuchIsMoreThanAVMHas(t *testing.T) {
+	for _, change := range []func(*Workload){
+		func(w *Workload) { w.Worker.GPUs = -1 },
+		func(w *Workload) { w.Worker.CPUs = resource.MustParse("0") },
+		func(w *Workload) { w.Head.CPUs = resource.MustParse("-1") },
+		func(w *Workload) { w.Head.Memory = resource.MustParse("4") },
+	} {
+		if err := stack(job(change)).Validate(); err == nil || strings.Contains(err.Error(), "no VM has more") {
+			t.Errorf("got %v", err)
+		}
+	}
+	// What infra takes for a size may be asked for.
+	w := smoke()
+	w.Worker = WorkerSize{Size: maxPod, GPUs: sku.Most.GPUs}
+	w.Workers = sku.MaxNodes
+	if err := w.validateSizes("w"); err != nil {
+		t.Error(err)
+	}
 }
 
 // scripted returns a job with a script of the program's.

@@ -13,27 +13,35 @@ import (
 	"ray-on-aks/infra/sku"
 	"ray-on-aks/internal/strict"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
-	// maxWorkers is as many as the nodes that AKS allows in one pool: a Ray cluster of more was never tried.
-	maxWorkers = 1000
+	// maxWorkers is as many as the nodes of one pool: a Ray cluster of more was never tried.
+	maxWorkers = sku.MaxNodes
 	// maxRetries keeps a run that always fails from holding its quota for good: every retry is a new Ray cluster.
 	maxRetries = 100
-	// maxGPUs is more than one VM has.
-	maxGPUs = 64
 	// maxStorage bounds the mounts of a pod, however large it is.
 	maxStorage = 4
 )
 
-// The bounds of one pod: the least that Kubernetes counts and that Ray starts with, and more than the largest VM has. Ray gives 30 % of the
-// memory to its object store and refuses one of less than 75 MiB, which needs 250 MiB in all; its own processes take as much again.
+// The bounds of one pod: the least that Kubernetes counts and that Ray starts with, and the most that a VM has. Ray gives 30 % of the memory
+// to its object store and refuses one of less than 75 MiB, which needs 250 MiB in all; its own processes take as much again.
 // https://github.com/ray-project/ray/blob/ray-2.55.1/python/ray/_private/ray_constants.py
-// https://learn.microsoft.com/azure/virtual-machines/sizes/memory-optimized/m-family
 var (
 	minPod = size("1m", "512Mi")
-	maxPod = size("1024", "64Ti")
+	maxPod = Size{
+		CPUs:   *resource.NewQuantity(sku.Most.VCPU, resource.DecimalSI),
+		Memory: *resource.NewQuantity(sku.Most.MemoryGiB<<30, resource.BinarySI),
+	}
+)
+
+const (
+	// noMore follows on what is above the most.
+	noMore = "; no VM has more"
+	// whyMemory follows on what is below the least.
+	whyMemory = ": Ray gives 30% to its object store, which needs 75Mi, and its own processes need the rest; 4Gi is four gibibytes"
 )
 
 const (
@@ -107,28 +115,32 @@ func (w Workload) validateSizes(path string) error {
 		errs = append(errs, fmt.Errorf("%s.workers: must be between 1 and %d, got %d: no task is placed on the head, and more was never tried",
 			path, maxWorkers, w.Workers))
 	}
-	if w.Worker.GPUs < 0 || w.Worker.GPUs > maxGPUs {
-		errs = append(errs, fmt.Errorf("%s.worker.gpus: must be between 0 and %d, got %d; no VM has more", path, maxGPUs, w.Worker.GPUs))
+	if gpus := w.Worker.GPUs; gpus < 0 || gpus > sku.Most.GPUs {
+		why := ""
+		if gpus > 0 {
+			why = noMore
+		}
+		errs = append(errs, fmt.Errorf("%s.worker.gpus: must be between 0 and %d, got %d%s", path, sku.Most.GPUs, gpus, why))
 	}
 	return errors.Join(append(errs, w.Worker.validate(path+".worker"), w.Head.validate(path+".head"))...)
 }
 
 func (s Size) validate(path string) error {
-	var errs []error
-	// Quantities are compared as they are: as an int64, one that is too large reads 0.
-	if s.CPUs.Cmp(minPod.CPUs) < 0 || s.CPUs.Cmp(maxPod.CPUs) > 0 {
-		errs = append(errs, fmt.Errorf("%s.cpus: must be between %s and %s, got %s; no VM has more",
-			path, minPod.CPUs.String(), maxPod.CPUs.String(), s.CPUs.String()))
+	return errors.Join(
+		checkBetween(path+".cpus", s.CPUs, minPod.CPUs, maxPod.CPUs, ""),
+		checkBetween(path+".memory", s.Memory, minPod.Memory, maxPod.Memory, whyMemory))
+}
+
+// checkBetween refuses a quantity out of its bounds. Quantities are compared as they are: as an int64, one that is too large reads 0.
+func checkBetween(path string, got, least, most resource.Quantity, whyLeast string) error {
+	why := whyLeast
+	switch {
+	case got.Cmp(most) > 0:
+		why = noMore
+	case got.Cmp(least) >= 0:
+		return nil
 	}
-	if s.Memory.Cmp(minPod.Memory) < 0 {
-		errs = append(errs, fmt.Errorf("%s.memory: must be between %s and %s, got %s: Ray gives 30%% to its object store, which needs 75Mi, and its own "+
-			"processes need the rest; 4Gi is four gibibytes", path, minPod.Memory.String(), maxPod.Memory.String(), s.Memory.String()))
-	}
-	if s.Memory.Cmp(maxPod.Memory) > 0 {
-		errs = append(errs, fmt.Errorf("%s.memory: must be between %s and %s, got %s; no VM has more",
-			path, minPod.Memory.String(), maxPod.Memory.String(), s.Memory.String()))
-	}
-	return errors.Join(errs...)
+	return fmt.Errorf("%s: must be between %s and %s, got %s%s", path, least.String(), most.String(), got.String(), why)
 }
 
 // validateStorage checks what is mounted, and that the output is where the pods can write. Whether a container exists is asked only where

@@ -79,7 +79,7 @@ var onlyFor = map[string]Kind{
 
 // Size is what one pod requests; limits are the same.
 type Size struct {
-	// CPUs is a number of cores from 1m to 1024, for example 2 or 500m.
+	// CPUs is a number of cores from 1m to 2048, for example 2 or 500m.
 	CPUs resource.Quantity `json:"cpus"`
 	// Memory is in bytes from 512Mi, the least that Ray starts with, to 64Ti, for example 8Gi.
 	Memory resource.Quantity `json:"memory"`

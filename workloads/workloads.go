@@ -6,6 +6,7 @@ import (
 
 	"ray-on-aks/internal/aks"
 	"ray-on-aks/internal/crd"
+	"ray-on-aks/internal/strict"
 
 	corev1 "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/core/v1"
 	metav1 "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes/meta/v1"
@@ -73,7 +74,7 @@ func (a Args) Runs() ([]Run, error) {
 func (a Args) Render(name string) (crd.Object, error) {
 	declared, ok := a.Declared[name]
 	if !ok {
-		return crd.Object{}, unknownName("workload", name, a.Declared.Names())
+		return crd.Object{}, strict.Unknown("workload", name, a.Declared.Names())
 	}
 	w := a.resolved(declared)
 	run, err := a.run(name, w)

@@ -6,6 +6,9 @@ const (
 	// MaxPods is the pod limit that every node pool of this program sets. AKS's own default for Azure CNI Overlay is
 	// 250, for which it would reserve 5 GiB of each node; Ray nodes run few, large pods.
 	MaxPods = 50
+	// MaxNodes is the most nodes that AKS allows in one pool.
+	// https://learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update#managedclusteragentpoolprofile
+	MaxNodes = 1000
 
 	// reservedMiBPerPod and reservedMiBBase make the kubelet's memory reservation, capped at a quarter of the memory.
 	// The page counts in MB; reading them as MiB errs on the safe side.

@@ -29,6 +29,10 @@ type SKU struct {
 	GPUMemoryGiB int64
 }
 
+// Most is what no VM size of Azure has more of; the largest have about half. A larger number is one in another unit.
+// https://learn.microsoft.com/azure/virtual-machines/sizes/memory-optimized/m-family
+var Most = SKU{VCPU: 2048, MemoryGiB: 65536, NVMeGiB: 262144, GPUs: 64, GPUMemoryGiB: 1024}
+
 // Resources are what pods may request of one node.
 type Resources struct {
 	// MilliCPU is CPU in thousandths of a core.
@@ -111,9 +115,16 @@ func index(skus ...SKU) map[string]SKU {
 	return m
 }
 
-// Lookup returns the size of that name, or an error that lists the known ones.
+// Find returns the size of that name, if the table has it.
+func Find(name string) (SKU, bool) {
+	s, ok := table[strings.ToLower(name)]
+	return s, ok
+}
+
+// Lookup returns the size of that name, or an error that lists the known ones. Config may declare others, so infra says that in its own
+// words.
 func Lookup(name string) (SKU, error) {
-	if s, ok := table[strings.ToLower(name)]; ok {
+	if s, ok := Find(name); ok {
 		return s, nil
 	}
 	return SKU{}, fmt.Errorf("unknown VM size %q: known are %s", name, strings.Join(Names(), ", "))

@@ -41,6 +41,9 @@ func TestEverySizeIsWhole(t *testing.T) {
 		if s.QuotaFamily == "" || a.MilliCPU <= 0 || a.MemoryMiB <= 0 || a.GPUs != s.GPUs {
 			t.Errorf("%s: %+v allocatable %+v", s.Name, s, a)
 		}
+		if s.VCPU > Most.VCPU || s.MemoryGiB > Most.MemoryGiB || s.NVMeGiB > Most.NVMeGiB || s.GPUs > Most.GPUs || s.GPUMemoryGiB > Most.GPUMemoryGiB {
+			t.Errorf("%+v is more than the most", s)
+		}
 		if (s.GPUs > 0) != (s.GPUMemoryGiB > 0) {
 			t.Errorf("%s: GPUs and their memory disagree", s.Name)
 		}

@@ -14,13 +14,22 @@ func Unknown(kind, name string, known []string) error {
 
 // Hint ends the message about a name that is none of known: with the one that was probably meant, or else with all of them.
 func Hint(name string, known []string) string {
+	return HintAs(name, known, func(word string) string { return word })
+}
+
+// HintAs is Hint for names that are written in another way than they are compared.
+func HintAs(name string, known []string, written func(string) string) string {
 	if near := Nearest(name, known); near != "" {
-		return "; did you mean " + near + "?"
+		return "; did you mean " + written(near) + "?"
 	}
 	if len(known) == 0 {
 		return "; there are none"
 	}
-	return "; known are " + List(known)
+	words := make([]string, len(known))
+	for i, word := range known {
+		words[i] = written(word)
+	}
+	return "; known are " + List(words)
 }
 
 // List writes names for a message.
@@ -32,8 +41,8 @@ func List(names []string) string {
 }
 
 // Nearest returns the word that differs from name by the fewest edits, if those are few enough to be a slip: up to three, in long names
-// up to a third of it, and never all of it. Of words that differ by as many, one that only goes on where name ends is meant rather than another, gpus rather
-// than cpu by gpu; beyond that the first by name is.
+// up to a third of it, and never all of it. Of words that differ by as many, one that only goes on where name ends is meant rather than
+// another, gpus rather than cpu by gpu; beyond that the first by name is.
 func Nearest(name string, words []string) string {
 	lower := strings.ToLower(name)
 	most := min(max(1, min(3, len(name)/2), len(name)/3), len(name)-1)

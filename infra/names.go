@@ -1,11 +1,12 @@
 package infra
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"ray-on-aks/internal/strict"
 )
 
 // nameRule is what Azure accepts as the name of one kind of resource.
@@ -50,15 +51,8 @@ func (r nameRule) check(path, name string, taken ...string) error {
 	if len(name) <= r.max && r.pattern.MatchString(name) {
 		return nil
 	}
-	msg := fmt.Sprintf("%s: %q is no name for a %s: at most %d characters of %s", path, name, r.kind, r.max, r.hint)
-	s := r.fix(name)
-	if len(s) > r.max {
-		s = strings.TrimRight(s[:r.max], "-")
-	}
-	if r.pattern.MatchString(s) && !slices.Contains(taken, s) {
-		msg += fmt.Sprintf("; %q would do", s)
-	}
-	return errors.New(msg)
+	return fmt.Errorf("%s: %q is no name for a %s: at most %d characters of %s%s", path, name, r.kind, r.max, r.hint,
+		strict.WouldDo(r.fix(name), r.max, func(s string) bool { return r.pattern.MatchString(s) && !slices.Contains(taken, s) }))
 }
 
 var (

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"ray-on-aks/internal/strict"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -84,14 +86,9 @@ func (o Operators) validate(path string) error {
 		o.DevicePlugin.validate(path + ".devicePlugin"),
 		o.GPUMonitoring.validate(path + ".gpuMonitoring"),
 	}
-	for i, f := range o.Kueue.Frameworks {
-		at := fmt.Sprintf("%s.kueue.frameworks[%d]", path, i)
-		if slices.Contains(o.Kueue.Frameworks[:i], f) {
-			errs = append(errs, fmt.Errorf("%s: repeats %s; leave it out", at, f))
-			continue
-		}
-		errs = append(errs, oneOf(at, f, addableFrameworks...))
-	}
+	errs = append(errs, strict.Each(path+".kueue.frameworks", o.Kueue.Frameworks, func(at, f string) error {
+		return oneOf(at, f, addableFrameworks...)
+	})...)
 	if len(o.Kueue.Frameworks) > 0 && o.Kueue.Mode == ModePreinstalled {
 		errs = append(errs, noEffect(path+".kueue.frameworks"))
 	}

@@ -29,11 +29,11 @@ func (a Args) validateAllowReplace(path string) error {
 		known = append(known, protectPool+name)
 	}
 	known = append(known, protectStorage)
-	var errs []error
-	for i, name := range a.AllowReplace {
-		if !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("%s[%d]: %q names nothing that is protected%s", path, i, name, strict.Hint(name, known)))
+	left := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return slices.Contains(a.AllowReplace, name) })
+	return errors.Join(strict.Each(path, a.AllowReplace, func(at, name string) error {
+		if slices.Contains(known, name) {
+			return nil
 		}
-	}
-	return errors.Join(errs...)
+		return fmt.Errorf("%s: %q names nothing that is protected%s", at, name, strict.Hint(name, left))
+	})...)
 }

@@ -55,12 +55,12 @@ func (c Cluster) validate(path string, minors []string) error {
 	if len(c.AdminGroups) > 0 && !c.DisableLocalAccounts {
 		errs = append(errs, fmt.Errorf("%s.adminGroups: has no effect unless %s.disableLocalAccounts is true", path, path))
 	}
-	for i, id := range c.AdminGroups {
-		if !uuidPattern.MatchString(id) {
-			errs = append(errs, fmt.Errorf("%s.adminGroups[%d]: must be the object id of a group, got %q", path, i, id))
+	return errors.Join(append(errs, strict.Each(path+".adminGroups", c.AdminGroups, func(at, id string) error {
+		if uuidPattern.MatchString(id) {
+			return nil
 		}
-	}
-	return errors.Join(errs...)
+		return fmt.Errorf("%s: must be the object id of a group, got %q", at, id)
+	})...)...)
 }
 
 func (a Args) validateSystemPool(path string) error {
@@ -81,15 +81,9 @@ func (s Storage) validate(path string) error {
 	if len(s.Containers) == 0 {
 		errs = append(errs, fmt.Errorf("%s.containers: must name one blob container at least, for example models", path))
 	}
-	for i, name := range s.Containers {
-		at := fmt.Sprintf("%s.containers[%d]", path, i)
-		if slices.Contains(s.Containers[:i], name) {
-			errs = append(errs, fmt.Errorf("%s: repeats %s; leave it out", at, name))
-			continue
-		}
-		errs = append(errs, ruleContainer.check(at, name, s.Containers...))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, strict.Each(path+".containers", s.Containers, func(at, name string) error {
+		return ruleContainer.check(at, name, s.Containers...)
+	})...)...)
 }
 
 func oneOf[T ~string](path string, got T, allowed ...T) error {

@@ -41,17 +41,19 @@ func TestAzureIsAskedForWhatItHas(t *testing.T) {
 }
 
 func TestClustersAreAsAKSAllows(t *testing.T) {
+	const group = "00000000-0000-0000-0000-000000000001"
 	refused(t, map[string]func(*Args){
-		"infra.cluster.kubernetesVersion: must be like":                  func(a *Args) { a.Cluster.KubernetesVersion = "latest" },
-		`of 1.34, 1.35, got "1.99": `:                                    func(a *Args) { a.Cluster.KubernetesVersion = "1.99" },
-		`of 1.34, 1.35, got "1.33.4": `:                                  func(a *Args) { a.Cluster.KubernetesVersion = "1.33.4" },
-		`of 1.34, 1.35, got "1.9": `:                                     func(a *Args) { a.Cluster.KubernetesVersion = "1.9" },
-		"infra.cluster.tier: must be one of":                             func(a *Args) { a.Cluster.Tier = "standard" },
-		"infra.cluster.login: must be one of azurecli, workloadidentity": func(a *Args) { a.Cluster.Login = "devicecode" },
-		"infra.cluster.adminGroups: has no effect":                       func(a *Args) { a.Cluster.AdminGroups = []string{"x"} },
-		"infra.cluster.adminGroups[0]: must be the object id":            func(a *Args) { a.Cluster.AdminGroups = []string{"x"} },
-		"infra.cluster.system.vmSize: unknown VM size":                   func(a *Args) { a.Cluster.System.VMSize = "big" },
-		"infra.cluster.system.vmSize: must be a size without GPUs":       func(a *Args) { a.Cluster.System.VMSize = "Standard_NC24ads_A100_v4" },
+		"infra.cluster.kubernetesVersion: must be like":                     func(a *Args) { a.Cluster.KubernetesVersion = "latest" },
+		`of 1.34, 1.35, got "1.99": `:                                       func(a *Args) { a.Cluster.KubernetesVersion = "1.99" },
+		`of 1.34, 1.35, got "1.33.4": `:                                     func(a *Args) { a.Cluster.KubernetesVersion = "1.33.4" },
+		`of 1.34, 1.35, got "1.9": `:                                        func(a *Args) { a.Cluster.KubernetesVersion = "1.9" },
+		"infra.cluster.tier: must be one of":                                func(a *Args) { a.Cluster.Tier = "standard" },
+		"infra.cluster.login: must be one of azurecli, workloadidentity":    func(a *Args) { a.Cluster.Login = "devicecode" },
+		"infra.cluster.adminGroups: has no effect":                          func(a *Args) { a.Cluster.AdminGroups = []string{"x"} },
+		"infra.cluster.adminGroups[0]: must be the object id":               func(a *Args) { a.Cluster.AdminGroups = []string{"x"} },
+		"infra.cluster.adminGroups[1]: repeats " + group + "; leave it out": func(a *Args) { a.Cluster.DisableLocalAccounts, a.Cluster.AdminGroups = true, []string{group, group} },
+		"infra.cluster.system.vmSize: unknown VM size":                      func(a *Args) { a.Cluster.System.VMSize = "big" },
+		"infra.cluster.system.vmSize: must be a size without GPUs":          func(a *Args) { a.Cluster.System.VMSize = "Standard_NC24ads_A100_v4" },
 		"infra.cluster.system.vmSize: must be a size of 4 vCPUs and 4 GiB at least, as AKS asks of a system pool, got Standard_D2ds_v6 with 2 and 8; Standard_D4ds_v6 would do": func(a *Args) {
 			a.SKUs, a.Cluster.System.VMSize = map[string]Size{"Standard_D2ds_v6": small}, "Standard_D2ds_v6"
 		},
@@ -76,7 +78,7 @@ func TestPoolsAreAsAKSAllows(t *testing.T) {
 		"infra.pools.cpu.min: must be between 0 and 1000, got -1":           cpu(Pool{VMSize: size, Min: -1, Max: 1}),
 		"infra.pools.cpu.max: must be between min 2 and 1000, got 1":        cpu(Pool{VMSize: size, Min: 2, Max: 1, Count: 2}),
 		"infra.pools.cpu.count: must be between min 0 and max 2, got 3":     cpu(Pool{VMSize: size, Max: 2, Count: 3}),
-		"infra.pools.cpu.zones[1]: repeats zone 2":                          cpu(Pool{VMSize: size, Max: 1, Zones: Zones{"2", "2"}}),
+		"infra.pools.cpu.zones[1]: repeats 2; leave it out":                 cpu(Pool{VMSize: size, Max: 1, Zones: Zones{"2", "2"}}),
 		"infra.pools.system: is the name of the cluster's own":              func(a *Args) { a.Pools["system"] = a.Pools[CPUPool] },
 		`infra.pools.gputrainingpool1: "gputrainingpool1" is no name`:       func(a *Args) { a.Pools["gputrainingpool1"] = a.Pools[CPUPool] },
 		`"gpu" would do`: func(a *Args) { a.Pools["1gpu"] = a.Pools[CPUPool] },
@@ -139,7 +141,9 @@ func TestAllowReplaceNamesWhatIsProtected(t *testing.T) {
 	refused(t, map[string]func(*Args){
 		`infra.allowReplace[0]: "Cluster" names nothing that is protected; did you mean cluster?`: allow("Cluster"),
 		`infra.allowReplace[1]: "pools.gpu" names nothing`:                                        allow("storage", "pools.gpu"),
-		`did you mean pools.cpu?`: allow("pools.cqu"),
+		`did you mean pools.cpu?`:                              allow("pools.cqu"),
+		`infra.allowReplace[2]: repeats storage; leave it out`: allow("storage", "cluster", "storage"),
+		`infra.allowReplace[1]: "Cluster" names nothing that is protected; known are pools.cpu, storage`: allow("cluster", "Cluster"),
 	})
 }
 

@@ -41,7 +41,7 @@ func validateTags(path string, tags map[string]string) error {
 			errs = append(errs, fmt.Errorf("%s: is the same tag as %s.%s; leave one out", at, path, names[twin]))
 			continue
 		}
-		errs = append(errs, checkTagName(path, name))
+		errs = append(errs, checkTagName(path, name, names))
 		if n := utf8.RuneCountInString(tags[name]); n > maxTagValue {
 			errs = append(errs, fmt.Errorf("%s: must be at most %d characters, got %d", at, maxTagValue, n))
 		}
@@ -49,19 +49,37 @@ func validateTags(path string, tags map[string]string) error {
 	return errors.Join(errs...)
 }
 
-func checkTagName(path, name string) error {
-	at := path + "." + name
-	own := slices.IndexFunc(ownTags, func(prefix string) bool { return strings.HasPrefix(strings.ToLower(name), prefix) })
-	switch n := utf8.RuneCountInString(name); {
-	case n == 0:
+// checkTagName suggests a name that would do, if none of the others is the same tag.
+func checkTagName(path, name string, others []string) error {
+	if name == "" {
 		return fmt.Errorf("%s: a tag must have a name, got %q", path, name)
-	case n > maxTagName:
-		return fmt.Errorf("%s: the name of a tag must be at most %d characters, which a storage account takes, got %d", at, maxTagName, n)
-	case notInTags.MatchString(name):
-		return fmt.Errorf("%s: the name of a tag must be without < > %% & \\ ? and /; %q would do", at, notInTags.ReplaceAllString(name, "-"))
-	case own >= 0:
-		return fmt.Errorf("%s: the name of a tag must not begin with %s, which Azure keeps for its own; choose another, for example my-%s",
-			at, strict.List(ownTags), name)
 	}
-	return nil
+	fault := tagFault(name)
+	if fault == "" {
+		return nil
+	}
+	better := notInTags.ReplaceAllString(name, "-")
+	if isOwnTag(better) {
+		better = "my-" + better
+	}
+	return fmt.Errorf("%s.%s: the name of a tag must %s%s", path, name, fault, strict.WouldDo(better, maxTagName, func(s string) bool {
+		return tagFault(s) == "" && !slices.ContainsFunc(others, func(other string) bool { return strings.EqualFold(other, s) })
+	}))
+}
+
+// tagFault says what a name must be and is not; nothing if it is the name of a tag.
+func tagFault(name string) string {
+	switch n := utf8.RuneCountInString(name); {
+	case n > maxTagName:
+		return fmt.Sprintf("be at most %d characters, which a storage account takes, got %d", maxTagName, n)
+	case notInTags.MatchString(name):
+		return `be without < > % & \ ? and /`
+	case isOwnTag(name):
+		return fmt.Sprintf("not begin with %s, which Azure keeps for its own", strict.List(ownTags))
+	}
+	return ""
+}
+
+func isOwnTag(name string) bool {
+	return slices.ContainsFunc(ownTags, func(prefix string) bool { return strings.HasPrefix(strings.ToLower(name), prefix) })
 }

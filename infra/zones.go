@@ -2,8 +2,9 @@ package infra
 
 import (
 	"errors"
-	"fmt"
 	"slices"
+
+	"ray-on-aks/internal/strict"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
@@ -15,15 +16,7 @@ type Zones []string
 func AllZones() Zones { return Zones{"1", "2", "3"} }
 
 func (z Zones) validate(path string) error {
-	var errs []error
-	for i, zone := range z {
-		if slices.Contains(z[:i], zone) {
-			errs = append(errs, fmt.Errorf("%s[%d]: repeats zone %s; leave it out", path, i, zone))
-			continue
-		}
-		errs = append(errs, oneOf(fmt.Sprintf("%s[%d]", path, i), zone, AllZones()...))
-	}
-	return errors.Join(errs...)
+	return errors.Join(strict.Each(path, z, func(at, zone string) error { return oneOf(at, zone, AllZones()...) })...)
 }
 
 // input lists the zones in a fixed order, so that a stack file which writes them in another replaces nothing.

@@ -102,12 +102,11 @@ func (a Args) checkTeamName(path, name string) error {
 	if len(name) <= maxTeamName {
 		return strict.CheckLabel(path, name)
 	}
-	msg := fmt.Sprintf("%s: has %d characters; at most %d leave room for the namespace %s<team>", path, len(name), maxTeamName, namespacePrefix)
-	short := strings.TrimRight(name[:maxTeamName], "-")
-	if _, taken := a.Teams[short]; !taken && strict.CheckLabel(path, short) == nil {
-		msg += fmt.Sprintf("; %q would do", short)
-	}
-	return errors.New(msg)
+	return fmt.Errorf("%s: has %d characters; at most %d leave room for the namespace %s<team>%s", path, len(name), maxTeamName, namespacePrefix,
+		strict.WouldDo(name, maxTeamName, func(short string) bool {
+			_, taken := a.Teams[short]
+			return !taken && strict.CheckLabel(path, short) == nil
+		}))
 }
 
 // validateTotals refuses a quota above the hardware: Kueue would admit what can never be scheduled.

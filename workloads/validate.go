@@ -78,12 +78,11 @@ func (a Args) checkName(path, name string, kind Kind) error {
 		}
 		return nil
 	}
-	msg := fmt.Sprintf("%s: %q has %d characters; at most %d %s", path, name, len(name), most, why)
-	short := strings.TrimRight(name[:most], "-")
-	if _, taken := a.Declared[short]; !taken && len(validation.IsDNS1035Label(short)) == 0 {
-		msg += fmt.Sprintf("; %q would do", short)
-	}
-	return errors.New(msg)
+	return fmt.Errorf("%s: %q has %d characters; at most %d %s%s", path, name, len(name), most, why,
+		strict.WouldDo(name, most, func(short string) bool {
+			_, taken := a.Declared[short]
+			return !taken && len(validation.IsDNS1035Label(short)) == 0
+		}))
 }
 
 // validateRendered asks KubeRay's validators.

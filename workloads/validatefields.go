@@ -154,15 +154,12 @@ func (a Args) validateStorage(path string, w Workload, sizes bool) error {
 	case sizes:
 		errs = append(errs, w.checkMounts(path))
 	}
-	for i, name := range w.Storage {
-		if slices.Contains(w.Storage[:i], name) {
-			errs = append(errs, fmt.Errorf("%s.storage[%d]: repeats %s; leave it out", path, i, name))
-			continue
+	errs = append(errs, strict.Each(path+".storage", w.Storage, func(at, name string) error {
+		if !w.Enabled || slices.Contains(a.Containers, name) {
+			return nil
 		}
-		if w.Enabled && !slices.Contains(a.Containers, name) {
-			errs = append(errs, fmt.Errorf("%s.storage[%d]: %w (infra.storage.containers)", path, i, strict.Unknown("container", name, a.unmounted(w))))
-		}
-	}
+		return fmt.Errorf("%s: %w (infra.storage.containers)", at, strict.Unknown("container", name, a.unmounted(w)))
+	})...)
 	return errors.Join(append(errs, a.validateOutput(path+".output", w))...)
 }
 

@@ -32,6 +32,17 @@ func HintAs(name string, known []string, written func(string) string) string {
 	return "; known are " + List(words)
 }
 
+// WouldDo ends the message about a name that is refused: with what its first characters, as many as may be, make, if that would do.
+func WouldDo(name string, most int, would func(name string) bool) string {
+	if letters := []rune(name); len(letters) > most {
+		name = strings.TrimRight(string(letters[:most]), "-")
+	}
+	if !would(name) {
+		return ""
+	}
+	return fmt.Sprintf("; %q would do", name)
+}
+
 // List writes names for a message.
 func List(names []string) string {
 	if len(names) == 0 {

@@ -2,6 +2,8 @@ package strict
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"testing"
 )
@@ -61,6 +63,28 @@ func TestHintsSayWhatThereIs(t *testing.T) {
 	} {
 		if got := Unknown("team", "visio", known).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestOfAListEachIsRefusedOnce(t *testing.T) {
+	odd := func(at, word string) error {
+		if len(word)%2 == 0 {
+			return nil
+		}
+		return fmt.Errorf("%s: %s is odd", at, word)
+	}
+	err := errors.Join(Each("list", []string{"a", "bb", "a", "bb", "c"}, odd)...)
+	if want := "list[0]: a is odd\nlist[2]: repeats a; leave it out\nlist[3]: repeats bb; leave it out\nlist[4]: c is odd"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestWhatWouldDoIsShorter(t *testing.T) {
+	free := func(name string) bool { return name != "taken" }
+	for name, want := range map[string]string{"longer-name": `; "longer" would do`, "taken--name": "", "éééééééé": `; "ééééééé" would do`, "short": `; "short" would do`} {
+		if got := WouldDo(name, 7, free); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
 }

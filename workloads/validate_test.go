@@ -153,7 +153,7 @@ func TestOtherPartsAreNamedRight(t *testing.T) {
 		"workloads.smoke.pool: pool gpu is for pods with GPUs, and worker.gpus is 0; set it, or another pool: those without GPUs are cpu":                  job(pool("gpu")),
 		"workloads.online-serving.pool: must be set, since no queue chooses one for a service; pools for services are serve":                               service(pool("")),
 		`workloads.online-serving.pool: there is no pool "server"; did you mean serve?`:                                                                    service(pool("server")),
-		"workloads.online-serving.pool: pool serve is for pods with GPUs, and worker.gpus is 0":                                                            service(func(w *Workload) { w.Worker.GPUs = 0 }),
+		"workloads.online-serving.pool: pool serve is for pods with GPUs, and worker.gpus is 0":                                                            service(func(w *Workload) { w.Script, w.Entrypoint, w.Worker.GPUs = "", "mine:app", 0 }),
 	})
 }
 

@@ -23,6 +23,8 @@ func (a Args) validateOnStack(path, name string, w Workload, sizes bool) error {
 		errs = append(errs, fmt.Errorf("%s.priority: %w (queues.priorities)", path, strict.Unknown("priority", w.Priority, a.Priorities)))
 	}
 	switch {
+	case w.checkDevice(path) != nil:
+		// Reported by itself. Which pools are for it is open until it is mended.
 	case w.Kind == KindRayService && sizes:
 		errs = append(errs, a.validateRoom(path, name, w))
 	case w.Kind == KindRayJob && ok:

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // maxName is the longest name of a RayJob or RayService from which KubeRay can derive the names of its cluster, services and pods.
@@ -70,20 +71,26 @@ func (a Args) run(name string, w Workload) (Run, error) {
 		return Run{}, err
 	}
 	tenant, _ := a.tenant(w.Team)
-	run, err := newRun(name, w, tenant.Queue.Name, scripts)
+	run, err := newRun(name, w, bound{Queue: tenant.Queue.Name, ServiceAccount: a.ServiceAccount}, scripts)
 	run.Tenant, run.Namespace = tenant.Name, tenant.Namespace
 	return run, err
 }
 
-// newRun derives a run's identity from its intent: the config, the name of the queue, which Kueue lets no run change once it was
-// admitted, and the bytes of the files that it brings along. It never looks at the rendered object, or an upgrade of this program would
-// run every job again.
-func newRun(name string, w Workload, queue string, scripts map[string]string) (Run, error) {
-	identity, err := intentHash(w, queue, scripts, notIdentity)
+// bound is what a run is bound to for as long as it is there, beside what its workload says: Kueue lets no run that was admitted change its
+// queue, and the spec of a run that is there names its service account.
+type bound struct {
+	Queue          string `json:"queue,omitempty"`
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+}
+
+// newRun derives a run's identity from its intent: the config, what it is bound to, and the bytes of the files that it brings along. It
+// never looks at the rendered object, or an upgrade of this program would run every job again.
+func newRun(name string, w Workload, to bound, scripts map[string]string) (Run, error) {
+	identity, err := intentHash(w, to, scripts, notIdentity)
 	if err != nil {
 		return Run{}, err
 	}
-	result, err := intentHash(w, "", scripts, slices.Concat(notIdentity, notResult))
+	result, err := intentHash(w, bound{}, scripts, slices.Concat(notIdentity, notResult))
 	if err != nil {
 		return Run{}, err
 	}
@@ -98,15 +105,18 @@ func newRun(name string, w Workload, queue string, scripts map[string]string) (R
 }
 
 // intentHash hashes the fields of w by their config keys. Fields without a value are left out, so that a field which a later release adds
-// does not change the hash of workloads that do not use it.
-func intentHash(w Workload, queue string, scripts map[string]string, without []string) (string, error) {
-	data, err := json.Marshal(w)
-	if err != nil {
-		return "", err
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return "", err
+// does not change the hash of workloads that do not use it; and what means the same is written in one way.
+func intentHash(w Workload, to bound, scripts map[string]string, without []string) (string, error) {
+	w.Worker.Size, w.Head, w.Entrypoint = w.Worker.canonical(), w.Head.canonical(), strings.TrimSpace(w.Entrypoint)
+	fields := map[string]any{}
+	for _, part := range []any{w, to} {
+		data, err := json.Marshal(part)
+		if err != nil {
+			return "", err
+		}
+		if err := json.Unmarshal(data, &fields); err != nil {
+			return "", err
+		}
 	}
 	for _, key := range without {
 		drop(fields, key)
@@ -116,13 +126,18 @@ func intentHash(w Workload, queue string, scripts map[string]string, without []s
 	if len(w.Storage) > 0 && fields["storage"] != nil {
 		fields["storage"] = slices.Sorted(slices.Values(w.Storage))
 	}
-	if queue != "" {
-		fields["queue"] = queue
-	}
 	if len(scripts) > 0 {
 		fields["scriptBytes"] = contentHash(scripts)
 	}
 	return hash(fields)
+}
+
+// canonical writes cores as a decimal and memory as a binary number, as most do: 4294967296 is 4Gi.
+func (s Size) canonical() Size {
+	return Size{
+		CPUs:   *resource.NewDecimalQuantity(*s.CPUs.AsDec(), resource.DecimalSI),
+		Memory: *resource.NewDecimalQuantity(*s.Memory.AsDec(), resource.BinarySI),
+	}
 }
 
 // drop removes the field of that key, which may be one of a nested object: worker.cpus.

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
+var jobs = bound{Queue: "jobs", ServiceAccount: "ray-workload"}
+
 // leaves returns, for each field by its config key, a function that gives it another value. The parts of a pod's size are fields of their
 // own: worker.cpus.
 func leaves(t *testing.T) map[string]func(*Workload) {
@@ -74,7 +76,7 @@ func on(list []string, key string) bool {
 // TestEveryFieldIsPartOfTheIdentity fails for a new field that decides neither name nor run id and is on neither list.
 func TestEveryFieldIsPartOfTheIdentity(t *testing.T) {
 	scripts := map[string]string{"smoke.py": "print()"}
-	before, err := newRun("smoke", smoke(), "jobs", scripts)
+	before, err := newRun("smoke", smoke(), jobs, scripts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func TestEveryFieldIsPartOfTheIdentity(t *testing.T) {
 		if key == "kind" {
 			w.Kind = "Other" // a service has no hash in its name
 		}
-		after, err := newRun("smoke", w, "jobs", scripts)
+		after, err := newRun("smoke", w, jobs, scripts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +170,7 @@ func TestListsNameFieldsThatExist(t *testing.T) {
 
 func TestScriptBytesArePartOfTheIdentity(t *testing.T) {
 	with := func(shared string) Run {
-		run, err := newRun("smoke", smoke(), "jobs", map[string]string{"smoke.py": "a", "raylib/run.py": shared})
+		run, err := newRun("smoke", smoke(), jobs, map[string]string{"smoke.py": "a", "raylib/run.py": shared})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +184,7 @@ func TestScriptBytesArePartOfTheIdentity(t *testing.T) {
 
 func TestTheOrderOfMountsIsNoOther(t *testing.T) {
 	of := func(storage ...string) string {
-		run, err := newRun("smoke", job(func(w *Workload) { w.Storage = storage })["smoke"], "jobs", nil)
+		run, err := newRun("smoke", job(func(w *Workload) { w.Storage = storage })["smoke"], jobs, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +201,7 @@ func TestIdentityIsStable(t *testing.T) {
 		Kind: KindRayJob, Team: "t", Priority: "p", Image: "i:1", Workers: 2, Entrypoint: "true",
 		Worker: WorkerSize{Size: size("1000m", "4Gi")}, Head: size("1", "4096Mi"), Env: map[string]string{"B": "2", "A": ""},
 	}
-	run, err := newRun("job", w, "jobs", nil)
+	run, err := newRun("job", w, jobs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,6 +211,51 @@ func TestIdentityIsStable(t *testing.T) {
 }
 
 const (
-	pinnedName   = "3b1d5867"
+	pinnedName   = "a77b9691"
 	pinnedResult = "bb33e7b1"
 )
+
+// TestWhatARunIsBoundToMakesAnother, of the same run id: its object in the cluster cannot be moved.
+func TestWhatARunIsBoundToMakesAnother(t *testing.T) {
+	before, err := newRun("smoke", smoke(), jobs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []bound{{Queue: "others", ServiceAccount: jobs.ServiceAccount}, {Queue: jobs.Queue, ServiceAccount: "other"}} {
+		after, err := newRun("smoke", smoke(), to, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after.Name == before.Name || after.ID != before.ID {
+			t.Errorf("bound to %+v: %s, %s; before %s, %s", to, after.Name, after.ID, before.Name, before.ID)
+		}
+	}
+	a := stack(job())
+	was, err := a.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.ServiceAccount = "other"
+	if is, err := a.Runs(); err != nil || is[0].Name == was[0].Name {
+		t.Errorf("with another account the run is %+v, %v", is, err)
+	}
+}
+
+// TestTheNotationIsNoOther: what is the same amount, or the same command, is the same run.
+func TestTheNotationIsNoOther(t *testing.T) {
+	of := func(cpus, memory, command string) Run {
+		w := running(command)
+		w.Worker.Size, w.Head = size(cpus, memory), size(cpus, memory)
+		run, err := newRun("mine", w, jobs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run
+	}
+	want := of("1500m", "4Gi", "true")
+	for _, got := range []Run{of("1.5", "4294967296", "true"), of("1500e-3", "4096Mi", " true\n"), of("1500000u", "4194304Ki", "true")} {
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}

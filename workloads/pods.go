@@ -160,7 +160,7 @@ func environment(run Run, w Workload) []corev1.EnvVar {
 		own[pythonPath] = strings.TrimSuffix(scriptsPath+":"+own[pythonPath], ":")
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		env = append(env, corev1.EnvVar{Name: name, Value: own[name]})
+		env = append(env, corev1.EnvVar{Name: name, Value: literal(own[name])})
 	}
 	return env
 }

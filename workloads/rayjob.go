@@ -51,10 +51,11 @@ func (a Args) rayJobSpec(run Run, w Workload) *rayv1.RayJobSpec {
 	}
 }
 
-// entrypoint is the command that the submitter hands to Ray; it runs on the head.
+// entrypoint is the command that the submitter hands to Ray; it runs on the head. KubeRay puts it into the arguments of the submitter's
+// container, where Kubernetes would expand it.
 func entrypoint(w Workload) string {
 	if w.Script == "" {
-		return w.Entrypoint
+		return literal(w.Entrypoint)
 	}
 	return "python " + path.Join(scriptsPath, w.Script)
 }

@@ -62,7 +62,9 @@ var outputPattern = regexp.MustCompile(`^[a-z0-9-]+(/[A-Za-z0-9][A-Za-z0-9._-]*)
 // validateFields checks the fields that stand by themselves.
 func (w Workload) validateFields(path string) error {
 	var errs []error
-	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(path+format, args...)) }
+	add := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s"+format, append([]any{path}, args...)...))
+	}
 	if w.Kind == KindRayJob {
 		if w.Retries < 0 || w.Retries > maxRetries {
 			add(".retries: must be between 0 and %d, got %d: each one is a new Ray cluster", maxRetries, w.Retries)
@@ -85,6 +87,7 @@ func (w Workload) validateFields(path string) error {
 		if name == serveToken {
 			add(".env.%s: is set by the program, from a Secret; leave it out", name)
 		}
+		errs = append(errs, checkArgument(path+".env."+name, w.Env[name], maxVariable-len(name)))
 	}
 	return errors.Join(errs...)
 }

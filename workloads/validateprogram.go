@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"ray-on-aks/internal/strict"
@@ -19,6 +20,28 @@ var (
 	// routePrefix is what Ray Serve takes, less what its own endpoints begin with. https://github.com/ray-project/ray/blob/ray-2.55.1/python/ray/serve/schema.py
 	routePrefix = regexp.MustCompile(`^(/|(/[A-Za-z0-9._~][A-Za-z0-9._~-]*)+)$`)
 )
+
+// Linux starts no process with an argument or a variable of 128 KiB: MAX_ARG_STRLEN, in which the byte 0 at the end counts.
+// https://github.com/torvalds/linux/blob/v6.12/include/uapi/linux/binfmts.h
+const (
+	maxArgument = 128<<10 - 1
+	// maxVariable leaves room for the = after a variable's name, and for the folder that is put before its PYTHONPATH.
+	maxVariable = maxArgument - 1 - len(scriptsPath+":")
+	// maxEntrypoint leaves room for the rest of KubeRay's line, in which the job's names and its libraries are.
+	maxEntrypoint = maxArgument - 4<<10
+)
+
+// checkArgument refuses what no process can be given.
+func checkArgument(path, text string, most int) error {
+	switch {
+	case strings.ContainsRune(text, 0):
+		return fmt.Errorf("%s: must be without the character 0, with which Linux ends a text; leave it out", path)
+	case len(text) > most:
+		return fmt.Errorf("%s: must be at most %d bytes, got %d: Linux starts no process that is given more; put it into a file in a container of storage",
+			path, most, len(text))
+	}
+	return nil
+}
 
 // validateProgram checks what runs, and in which image.
 func (w Workload) validateProgram(path, name string) error {
@@ -36,9 +59,13 @@ func (w Workload) validateProgram(path, name string) error {
 		errs = append(errs, fmt.Errorf("%s.image: %q is no image, such as registry/repository:tag: %w", path, w.Image, err))
 	}
 	errs = append(errs, w.validateScript(path))
-	if w.Kind == KindRayService {
+	argument := checkArgument(path+".entrypoint", w.Entrypoint, maxEntrypoint)
+	switch {
+	case argument != nil:
+		errs = append(errs, argument)
+	case w.Kind == KindRayService:
 		errs = append(errs, w.validateServed(path))
-	} else {
+	default:
 		errs = append(errs, w.checkCommand(path))
 	}
 	return errors.Join(errs...)

@@ -145,7 +145,6 @@ var openPool = workloads.Pool{Nodes: sku.MaxNodes, Node: sku.Resources{MilliCPU:
 
 // joinPools tells the workloads of all pools, and the queues of those that they may hand out: what services hold is taken off.
 func (c *Config) joinPools() {
-	reserved := c.Workloads.Reserved()
 	for _, name := range c.Infra.Pools.Names() {
 		pool := openPool
 		if size, ok := c.Infra.Node(name); ok {
@@ -153,10 +152,13 @@ func (c *Config) joinPools() {
 		}
 		pool.Name, pool.Serving = name, c.Infra.Serves(name)
 		c.Workloads.Pools = append(c.Workloads.Pools, pool)
+	}
+	reserved := c.Workloads.Reserved()
+	for _, pool := range c.Workloads.Pools {
 		if pool.Serving {
 			continue
 		}
-		queued := queues.Pool{Name: name, Nodes: pool.Nodes, Node: pool.Node, Reserved: reserved[name]}
+		queued := queues.Pool{Name: pool.Name, Nodes: pool.Nodes, Node: pool.Node, Reserved: reserved[pool.Name]}
 		if pool.Tainted {
 			queued.Taints = []corev1.Taint{aks.TaintGPU()}
 		}

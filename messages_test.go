@@ -29,6 +29,9 @@ func TestOneCauseIsOneError(t *testing.T) {
 			"infra":     `{"skus": {"Standard_H": {"vcpus": 8, "quotaFamily": "x"}}, "pools": {"cpu": {"vmSize": "Standard_H"}}}`,
 			"workloads": smokeOn,
 		},
+		"workloads.mine.workers: 4 nodes of pool cpu hold at most 4 such pods, got 5": {
+			"workloads": `{"smoke": {"enabled": true}, "mine": {"enabled": true, "kind": "RayService", "entrypoint": "a:b", "pool": "cpu", "workers": 5, "worker": {"cpus": 5}}}`,
+		},
 		`infra.name: "my_stack" is no name for a cluster`:       {"infra": `{"name": "my_stack"}`, "queues": `{"teams": {"a": {}, "b": {}}}`},
 		`queues.teams.Team_A: "Team_A" is no Kubernetes name`:   {"queues": `{"teams": {"Team_A": {}}}`},
 		`workloads.smoke.storage[0]: there is no container "x"`: {"workloads": `{"smoke": {"enabled": true, "storage": ["x"]}}`},

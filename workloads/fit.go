@@ -136,8 +136,17 @@ func (a Args) holds(f Flavor, sets []podSet) error {
 		beside = fmt.Sprintf(", beside %s", describe(held))
 	}
 	last := sets[len(sets)-1]
-	return fmt.Errorf("%d nodes of pool %s cannot hold %d of it at once%s, though their sum could: one node holds %d; ask for less, or raise infra.pools.%s.max",
-		pool.Nodes, pool.Name, last.count, beside, perNode(last.each, pool.Node), pool.Name)
+	return fmt.Errorf("%d nodes of pool %s cannot hold %d of it at once%s, though their sum could: one node holds %s; ask for less, or raise infra.pools.%s.max",
+		pool.Nodes, pool.Name, last.count, beside, onOneNode(last.each, pool.Node), pool.Name)
+}
+
+// onOneNode says how many such pods one node holds, and why where that is not their size.
+func onOneNode(pod, node sku.Resources) string {
+	most := perNode(pod, node)
+	if most < sku.WorkloadPods {
+		return fmt.Sprint(most)
+	}
+	return fmt.Sprintf("%d, since it takes %d pods and has %d of its own", most, sku.MaxPods, sku.DaemonSetPods)
 }
 
 func sum(sets []podSet) sku.Resources {

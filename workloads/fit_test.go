@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -17,7 +18,8 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 	refused(t, map[string]Declared{
 		"one pod exceeds a node of pool cpu: cpu 8000m of 7320m; its quota would do, so it would be admitted there and wait; ask for less": sized(2, "8", "4Gi", 0),
 		// One core of 29.28 is the head's.
-		"with 29 of it the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; ask for less, or raise infra.pools.cpu.max or the queue's quota; with workers: 26 it fits": sized(29, "1", "512Mi", 0),
+		"with 29 of it the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; ask for less, or raise infra.pools.cpu.max or the queue's quota; with workers: 26 it fits":        sized(29, "1", "512Mi", 0),
+		"cannot hold 152 of it at once, though their sum could: one node holds 38, since it takes 50 pods and has 12 of its own; ask for less, or raise infra.pools.cpu.max; with workers: 150 it fits": sized(152, "100m", "512Mi", 0),
 		"the submitter can never run from queue ray-jobs":                         sized(27, "1", "512Mi", 0),
 		"4 nodes of pool cpu cannot hold 5 of it at once, though their sum could": sized(5, "4", "4Gi", 0),
 		"with 9 of it the run exceeds what the queue can ever get of pool gpu: gpu 9 of 8; ask for less, or raise infra.pools.gpu.max or the queue's quota; with workers: 8 it fits": sized(9, "1", "4Gi", 1),
@@ -77,7 +79,7 @@ func TestQuotaOfASecondPoolIsNoRoom(t *testing.T) {
 
 // TestWhatIsSuggestedFits: a number of workers that a message names is accepted, and one more is not.
 func TestWhatIsSuggestedFits(t *testing.T) {
-	for _, declared := range []Declared{sized(29, "1", "512Mi", 0), sized(5, "4", "4Gi", 0), sized(4, "7", "4Gi", 0), sized(9, "1", "4Gi", 1), sized(1000, "3", "9Gi", 0)} {
+	for _, declared := range []Declared{sized(29, "1", "512Mi", 0), sized(5, "4", "4Gi", 0), sized(4, "7", "4Gi", 0), sized(9, "1", "4Gi", 1), sized(1000, "3", "9Gi", 0), sized(151, "100m", "512Mi", 0)} {
 		err := stack(declared).Validate()
 		_, hint, found := strings.Cut(fmt.Sprint(err), "with workers: ")
 		if !found {
@@ -156,6 +158,23 @@ func TestLimitIsWhatCounts(t *testing.T) {
 	a.Tenants[0].Queue.Flavors[1].Limit.GPUs = 3
 	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "gpu 4 of 3; ask for less, or raise infra.pools.gpu.max or the queue's quota; with workers: 3 it fits") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWhatIsRefusedHoldsNothing: a service without room takes it from no other, and off no quota.
+func TestWhatIsRefusedHoldsNothing(t *testing.T) {
+	for _, change := range []func(*Workload){
+		func(w *Workload) { w.Workers = 2 }, func(w *Workload) { w.Worker.GPUs = 2 }, func(w *Workload) { w.Worker.GPUs = 0 }, func(w *Workload) { w.Pool = "no" },
+	} {
+		declared := service(change)
+		declared["z"] = service()["online-serving"]
+		a := stack(declared)
+		if err := a.Validate(); err == nil || strings.Contains(err.Error(), "workloads.z") {
+			t.Errorf("got %v", err)
+		}
+		if got, want := a.Reserved(), stack(service()).Reserved(); !maps.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
 	}
 }
 

@@ -87,19 +87,25 @@ func packs(pods []sku.Resources, pool Pool) bool {
 	ordered := slices.SortedFunc(slices.Values(pods), func(x, y sku.Resources) int {
 		return -cmp.Or(cmp.Compare(x.GPUs, y.GPUs), cmp.Compare(x.MemoryMiB, y.MemoryMiB), cmp.Compare(x.MilliCPU, y.MilliCPU))
 	})
-	var nodes []sku.Resources
+	var nodes []taken
 	for _, pod := range ordered {
-		i := slices.IndexFunc(nodes, func(used sku.Resources) bool { return within(used.Plus(pod), pool.Node) })
+		i := slices.IndexFunc(nodes, func(n taken) bool { return n.pods < sku.WorkloadPods && within(n.used.Plus(pod), pool.Node) })
 		switch {
 		case i >= 0:
-			nodes[i] = nodes[i].Plus(pod)
+			nodes[i] = taken{nodes[i].used.Plus(pod), nodes[i].pods + 1}
 		case len(nodes) < pool.Nodes && within(pod, pool.Node):
-			nodes = append(nodes, pod)
+			nodes = append(nodes, taken{pod, 1})
 		default:
 			return false
 		}
 	}
 	return true
+}
+
+// taken is what pods have of a node. AKS lets no more of them onto it than a number that is set with its pool.
+type taken struct {
+	used sku.Resources
+	pods int
 }
 
 func within(r, limit sku.Resources) bool {
@@ -108,7 +114,7 @@ func within(r, limit sku.Resources) bool {
 
 // perNode is how many such pods one node holds.
 func perNode(pod, node sku.Resources) int64 {
-	most := min(node.MilliCPU/max(1, pod.MilliCPU), node.MemoryMiB/max(1, pod.MemoryMiB))
+	most := min(sku.WorkloadPods, node.MilliCPU/max(1, pod.MilliCPU), node.MemoryMiB/max(1, pod.MemoryMiB))
 	if pod.GPUs > 0 {
 		most = min(most, node.GPUs/pod.GPUs)
 	}

@@ -11,12 +11,17 @@ import (
 	"ray-on-aks/internal/strict"
 )
 
-// services lists the names of the enabled services whose sizes can be counted, in a fixed order.
+// services lists the names of the enabled services that have room, in a fixed order: each beside those before it. What is refused holds
+// nothing, or jobs would be refused as well that run once it is mended.
 func (a Args) services() []string {
-	return slices.DeleteFunc(a.Declared.enabled(), func(name string) bool {
+	var there []string
+	for _, name := range a.Declared.enabled() {
 		w := a.Declared[name]
-		return w.Kind != KindRayService || w.validateSizes(name) != nil
-	})
+		if w.Kind == KindRayService && w.validateSizes(name) == nil && w.checkDevice(name) == nil && a.checkRooms(name, name, w, there) == nil {
+			there = append(there, name)
+		}
+	}
+	return there
 }
 
 // holdings lists what the services have on a pool, in the order of their names.
@@ -71,6 +76,11 @@ func (a Args) holdsTwice(w Workload) bool {
 // validateRoom refuses a service whose pods no node can hold, or that has more of them than its pool can hold beside the services that come
 // before it by name.
 func (a Args) validateRoom(path, name string, w Workload) error {
+	return a.checkRooms(path, name, w, slices.DeleteFunc(a.services(), func(other string) bool { return other >= name }))
+}
+
+// checkRooms does so for a service beside others.
+func (a Args) checkRooms(path, name string, w Workload, before []string) error {
 	cpu, ok := a.pool(a.CPUPool)
 	if !ok {
 		return fmt.Errorf("%s: there is no pool %q, on which the heads of services run", path, a.CPUPool)
@@ -90,7 +100,6 @@ func (a Args) validateRoom(path, name string, w Workload) error {
 	if errs != nil {
 		return errors.Join(errs...)
 	}
-	before := slices.DeleteFunc(a.services(), func(other string) bool { return other >= name })
 	return errors.Join(
 		checkRoom(path+".head", cpu, a.holdings(cpu.Name, before), head),
 		checkRoom(path+".workers", pool, a.holdings(pool.Name, before), worker))

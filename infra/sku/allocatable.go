@@ -24,6 +24,10 @@ const (
 	// manager, device plugin, monitoring), since those pods are placed outside the queues.
 	DaemonSetMilliCPU  = 500
 	DaemonSetMemoryMiB = 1024
+	// DaemonSetPods is how many of a node's pods those are: a GPU node of AKS with all of its add-ons has about ten.
+	DaemonSetPods = 12
+	// WorkloadPods is what is left of a node's pods for workloads.
+	WorkloadPods = MaxPods - DaemonSetPods
 
 	// MountPoolMiB is the block cache of one BlobFuse mount: the mounts are told this size, and the blocks that are read and written
 	// are held in it. BlobFuse runs beside the pods, one process for each pod and container, so no pod's request covers it.

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// expanded is what Kubernetes makes of a text: Expand of third_party/forked/golang/expansion, for variables that all have the value X.
-func expanded(text string) string {
+// byKubernetes is what Kubernetes makes of a text: Expand of third_party/forked/golang/expansion, for variables that all have the value X.
+func byKubernetes(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] != '$' || i+1 == len(text) {
@@ -41,7 +41,7 @@ func TestKubernetesMakesTheSameOfIt(t *testing.T) {
 			}
 		}
 		for _, text := range longer {
-			if got := expanded(literal(text)); got != text {
+			if got := byKubernetes(literal(text)); got != text {
 				t.Fatalf("%q is written as %q, of which Kubernetes makes %q", text, literal(text), got)
 			}
 		}
@@ -62,14 +62,14 @@ func TestProgramsGetWhatIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := a.rayJobSpec(run, a.Declared["mine"])
-	if got := expanded(spec.Entrypoint); got != w.Entrypoint {
+	if got := byKubernetes(spec.Entrypoint); got != w.Entrypoint {
 		t.Errorf("the submitter is given %q", got)
 	}
 	for _, pod := range []corev1.PodTemplateSpec{spec.RayClusterSpec.HeadGroupSpec.Template, spec.RayClusterSpec.WorkerGroupSpecs[0].Template} {
 		found := ""
 		for _, e := range pod.Spec.Containers[0].Env {
 			if e.Name == "PASSWORD" {
-				found = expanded(e.Value)
+				found = byKubernetes(e.Value)
 			}
 		}
 		if found != w.Env["PASSWORD"] {

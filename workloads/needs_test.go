@@ -125,12 +125,12 @@ func TestNewWorkloadsNeedThatToo(t *testing.T) {
 func TestWhatProgramsCanDoWithout(t *testing.T) {
 	for name, declared := range map[string]Declared{
 		"moved":     entry("llm-training", func(w *Workload) { w.Storage, w.Env = []string{"llm-pipeline"}, env("LLM_BASE", "llm-pipeline/qwen") }),
-		"by a file": entry("llm-training", func(w *Workload) { w.Worker, w.Env = smoke().Worker, env("LLM_CONFIG", "/etc/llm.yaml") }),
+		"by a file": entry("llm-training", func(w *Workload) { w.Workers, w.Worker, w.Env = 2, stage().Worker, env("LLM_CONFIG", "/etc/llm.yaml") }),
 		"no adapter": entry("batch-inference", func(w *Workload) {
 			w.Storage, w.Output, w.Env = []string{"models"}, "models/runs", env("BATCH_ADAPTER", "none", "BATCH_DATA", "models/rows")
 		}),
 		"on CPUs": entry("batch-inference", func(w *Workload) {
-			w.Worker, w.Env = smoke().Worker, env("BATCH_DEVICE", "cpu", "BATCH_ENGINE", "transformers")
+			w.Worker, w.Env = stage().Worker, env("BATCH_DEVICE", "cpu", "BATCH_ENGINE", "transformers")
 		}),
 		"one item": entry("stage", func(w *Workload) { w.Storage, w.Env = []string{"models"}, env("STAGE_ITEMS", "gpt2") }),
 		"others'":  job(func(w *Workload) { w.Env = env("LLM_X", "") }),

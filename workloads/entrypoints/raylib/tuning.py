@@ -99,6 +99,8 @@ def _tune(
             metric="loss",
             mode="min",
             max_concurrent_trials=settings.concurrent or None,
+            # All trials take the same, and a process that has its libraries takes the next one.
+            reuse_actors=True,
             scheduler=ASHAScheduler(
                 time_attr="rung",
                 max_t=settings.rungs,

@@ -1,6 +1,7 @@
 """Makes the programs importable by name, as in a pod, and small inputs for them."""
 
 import datetime
+import inspect
 import os
 import pathlib
 import shutil
@@ -44,14 +45,29 @@ class _Clock:
 
 @pytest.fixture(scope="session")
 def patient_ray():
-    """Lets Ray's nodes take as long as they need to start: it gives up after 30 s, unasked."""
+    """Lets Ray's nodes take as long as they need to start: it gives up after 30 s, unasked.
+
+    A node also ends itself if its agent has not said within 15 s on which port it listens. The
+    tests have chosen that port, and say it in the agent's place.
+    """
     pytest.importorskip("ray")
     import ray._private.node
     import ray.cluster_utils
+    from ray._private import services
+    from ray._raylet import DASHBOARD_AGENT_LISTEN_PORT_NAME, persist_port
+
+    start_raylet = services.start_raylet
+
+    def start(*args, **kwargs):
+        given = inspect.signature(start_raylet).bind(*args, **kwargs).arguments
+        port = given["dashboard_agent_listen_port"]
+        persist_port(given["session_dir"], given["node_id"], DASHBOARD_AGENT_LISTEN_PORT_NAME, port)
+        return start_raylet(*args, **kwargs)
 
     with pytest.MonkeyPatch.context() as m:
         m.setattr(ray._private.node, "time", _Clock())
         m.setattr(ray.cluster_utils, "time", _Clock())
+        m.setattr(services, "start_raylet", start)
         yield
 
 

@@ -52,7 +52,9 @@ def load(program, cls, knobs):
 
 def uninterrupted(program):
     """Trains in this process, alone and without Ray, on as many samples a step as two workers."""
-    where = Run(id="whole", storage=str(program.mount), output=str(program.folder("whole")))
+    where = Run(
+        id="aurora-whole", storage=str(program.mount), output=str(program.folder("aurora-whole"))
+    )
     place = Place()
     settings = load(program, aurora_finetune.Settings, {**AURORA, "AURORA_ACCUMULATE": 2})
     aurora_loop.Training(place, settings, where, "config").run()

@@ -69,7 +69,7 @@ def load(program, cls, knobs):
 
 def uninterrupted(program):
     """Trains in this process, alone and without Ray, on as many rows a step as two workers."""
-    where = Run(id="whole", storage=str(program.mount), output=str(program.folder("whole")))
+    where = Run(id="llm-whole", storage=str(program.mount), output=str(program.folder("llm-whole")))
     place = Place()
     settings = load(program, llm_finetune.Settings, {**LLM, "LLM_ACCUMULATE": 2})
     llm_loop.train(place, settings, where, "config")

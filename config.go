@@ -131,6 +131,8 @@ func (c *Config) join() {
 	c.Workloads.ServiceAccount = c.Infra.ServiceAccount
 	c.Workloads.Containers = c.Infra.Storage.Containers
 	c.Workloads.Priorities = slices.Sorted(maps.Keys(c.Queues.Priorities))
+	c.Queues.RefusedPools = c.Infra.Refused()
+	c.Workloads.Refused = slices.Concat(c.Infra.Refused(), c.Queues.Refused())
 	c.joinPools()
 	for _, t := range c.Queues.Tenants() {
 		c.Workloads.Tenants = append(c.Workloads.Tenants, workloads.Tenant{
@@ -180,16 +182,25 @@ func (c Config) Validate() error {
 	return errors.Join(c.Infra.Validate(), c.Queues.Validate(), c.Workloads.Validate(), c.validateDeadlines())
 }
 
-// validateDeadlines keeps KubeRay from failing a run for good while Kueue would still put it back into the queue. What is no deadline is
-// reported by itself.
+// validateDeadlines keeps KubeRay from failing a run for good while Kueue would still put it back into the queue. Where nothing but defaults
+// are too short, it is Kueue's wait that was set too long, for all of them. What is no deadline is reported by itself.
 func (c Config) validateDeadlines() error {
 	var errs []error
-	wait := c.Infra.Operators.Kueue.WaitForPodsReady.Duration
+	var defaults []string
+	const path = "infra.operators.kueue.waitForPodsReady"
+	wait, usual := c.Infra.Operators.Kueue.WaitForPodsReady.Duration, workloads.Defaults().PreRunningDeadline.Duration
 	for _, name := range c.Workloads.Declared.Names() {
 		w := c.Workloads.Declared[name]
-		if d := w.PreRunningDeadline.Duration; w.Enabled && w.Kind == workloads.KindRayJob && d >= time.Second && d <= wait {
-			errs = append(errs, fmt.Errorf("workloads.%s.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (%s), got %s", name, wait, d))
+		switch d := w.PreRunningDeadline.Duration; {
+		case !w.Enabled || w.Kind != workloads.KindRayJob || d < time.Second || d > wait:
+		case d == usual:
+			defaults = append(defaults, "workloads."+name+".preRunningDeadline")
+		default:
+			errs = append(errs, fmt.Errorf("workloads.%s.preRunningDeadline: must be longer than %s (%s), got %s", name, path, wait, d))
 		}
+	}
+	if len(defaults) > 0 {
+		errs = append(errs, fmt.Errorf("%s: must be shorter than %s (%s), got %s; %s would do", path, strict.List(defaults), usual, wait, usual-time.Minute))
 	}
 	return errors.Join(errs...)
 }

@@ -24,16 +24,26 @@ func (a Args) protects(name string) bool {
 }
 
 func (a Args) validateAllowReplace(path string) error {
-	known := []string{protectCluster}
-	for _, name := range a.Pools.Names() {
+	known, pools := []string{protectCluster}, strict.Without(a.Pools.Names(), a.Refused())
+	for _, name := range pools {
 		known = append(known, protectPool+name)
 	}
 	known = append(known, protectStorage)
-	left := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return slices.Contains(a.AllowReplace, name) })
+	left := strict.Without(known, a.AllowReplace)
 	return errors.Join(strict.Each(path, a.AllowReplace, func(at, name string) error {
-		if slices.Contains(known, name) {
+		pool, isPool := strings.CutPrefix(name, protectPool)
+		if slices.Contains(known, name) || isPool && strict.Same(pool, a.Refused()) {
 			return nil
 		}
-		return fmt.Errorf("%s: %q names nothing that is protected%s", at, name, strict.Hint(name, left))
+		hint := strict.Hint(name, left)
+		if isPool {
+			hint = ""
+			if near := strict.Nearest(pool, pools); near != "" {
+				hint = "; did you mean " + protectPool + near + "?"
+			}
+			// The state holds the protection of a pool until an `up` that names it.
+			hint += "; to take a pool out, name it here in one `up` while infra.pools has it, and then take both out"
+		}
+		return fmt.Errorf("%s: %q names nothing that is protected%s", at, name, hint)
 	})...)
 }

@@ -37,3 +37,13 @@ func TestNothingIsProtectedUnlessAsked(t *testing.T) {
 		}
 	}
 }
+
+func TestAPoolThatGoesIsNamedWhileItIsThere(t *testing.T) {
+	args := large()
+	args.AllowReplace = []string{"pools.old"}
+	want := "infra.allowReplace[0]: \"pools.old\" names nothing that is protected; " +
+		"to take a pool out, name it here in one `up` while infra.pools has it, and then take both out"
+	if err := args.Validate(); err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}

@@ -31,6 +31,22 @@ func (a Args) Validate() error {
 	)
 }
 
+// Refused lists the names of pools and containers that are refused here. What others say of one is not judged by them: it has to change.
+func (a Args) Refused() []string {
+	var names []string
+	for _, name := range a.Pools.Names() {
+		if name == systemPoolName || ruleAgentPool.check("", name) != nil {
+			names = append(names, name)
+		}
+	}
+	for _, name := range a.Storage.Containers {
+		if ruleContainer.check("", name) != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (a Args) validateAzure() error {
 	var errs []error
 	if a.Location == "" {

@@ -37,6 +37,8 @@ type Args struct {
 
 	// Pools are the node pools that the quota comes from.
 	Pools []Pool `json:"-"`
+	// RefusedPools are the names of those that infra refuses.
+	RefusedPools []string `json:"-"`
 	// InCluster are the options that every object takes beside its parent: deletedWith, order, hooks. They must not put the objects after
 	// the tenants' namespaces: where a team is removed, its ClusterQueue is gone only when the jobs in its namespace are.
 	InCluster []pulumi.ResourceOption `json:"-"`

@@ -45,6 +45,13 @@ func (a Args) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Refused lists the names of teams and priorities that are refused here. What others say of one is not judged by them: it has to change.
+func (a Args) Refused() []string {
+	return append(
+		slices.DeleteFunc(a.Teams.Names(), func(name string) bool { return a.checkTeamName("", name) == nil }),
+		slices.DeleteFunc(slices.Sorted(maps.Keys(a.Priorities)), func(name string) bool { return strict.CheckLabel("", name) == nil })...)
+}
+
 // validatePriorities keeps classes apart, and above jobs without any, which count as 0.
 func (a Args) validatePriorities() error {
 	var errs []error

@@ -81,6 +81,7 @@ func TestSuggestionsWouldDo(t *testing.T) {
 		`{"quota": {"cpus": {}, "cpu": {}}}`:                   "queues.quota.cpus: there is no pool of that name behind the queues; known are a100",
 		`{"teams": {"` + strings.Repeat("A", 60) + `": {}}}`:   `leave room for the namespace ray-<team>`,
 		`{"teams": {"` + strings.Repeat("a", 70) + `": {}}}`:   `has 70 characters; at most 59 leave room for the namespace ray-<team>; "` + strings.Repeat("a", 59) + `" would do`,
+		`{"quota": {"cpu": {}, "a100": {}, "cpo": {}}}`:        "queues.quota.cpo: there is no pool of that name behind the queues; leave it out, or say it of one that is: a100, cpu",
 		`{"priorities": {"low": 0, "lower": 0, "lowest": -1}}`: "queues.priorities.lowest: must be more than 0, which jobs without a priority have, got -1",
 		`{"teams": {"a": {"quota": {"gpus": {"gpu": 4}}}}}`:    "queues.teams.a.quota.gpus.gpu: unknown key; did you mean gpus?",
 	} {

@@ -49,12 +49,19 @@ func (a Args) validateQuotas(path string, quotas map[string]Quota, most bound) e
 			errs = append(errs, a.validateQuota(path+"."+name, quotas[name], pool, most))
 			continue
 		}
+		if strict.Same(name, a.RefusedPools) {
+			continue
+		}
 		// Only of what is not limited yet, and would take this limit.
-		would := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		would := slices.DeleteFunc(strict.Without(names, a.RefusedPools), func(n string) bool {
 			_, taken := quotas[n]
 			return taken || a.validateQuota("", quotas[name], known[n], most) != nil
 		})
-		errs = append(errs, fmt.Errorf("%s.%s: there is no pool of that name behind the queues%s", path, name, strict.Hint(name, would)))
+		hint := strict.Hint(name, would)
+		if len(would) == 0 {
+			hint = "; leave it out, or say it of one that is: " + strict.List(strict.Without(names, a.RefusedPools))
+		}
+		errs = append(errs, fmt.Errorf("%s.%s: there is no pool of that name behind the queues%s", path, name, hint))
 	}
 	return errors.Join(errs...)
 }

@@ -23,6 +23,9 @@ type Args struct {
 	Containers []string `json:"-"`
 	// Priorities are the priority classes that a workload may name.
 	Priorities []string `json:"-"`
+	// Refused are the names of teams, pools, containers and priorities that their own part refuses. They are not suggested, and what was
+	// meant for one of them is not reported as well.
+	Refused []string `json:"-"`
 	// ServiceAccount is what all pods run as, in every tenant's namespace.
 	ServiceAccount string `json:"-"`
 	// Versions are the pinned versions.

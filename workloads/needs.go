@@ -68,9 +68,9 @@ func (n needs) given(w Workload, knob, otherwise string) string {
 func (n needs) inFile(w Workload) bool { return n.given(w, knobConfig, "") != "" }
 
 // validateNeeds refuses a workload that lacks what its program needs: the program would say so when its nodes are up.
-func (a Args) validateNeeds(path string, w Workload) error {
+func (a Args) validateNeeds(path, name string, w Workload) error {
 	program, ok := programs()[w.Script]
-	if !ok || w.validateScript(path) != nil {
+	if !ok || w.validateScript(path, name) != nil {
 		return nil
 	}
 	errs := []error{program.checkKnobs(path+".env", w)}

@@ -87,7 +87,7 @@ func (a Args) checkRooms(path, name string, w Workload, before []string) error {
 	}
 	head, worker := a.servicePods(name, w)
 	pool, err := a.servicePool(path, worker)
-	if err != nil {
+	if err != nil || pool.Name == "" {
 		return err
 	}
 	var errs []error
@@ -126,11 +126,11 @@ func checkRoom(path string, pool Pool, there []podSet, more podSet) error {
 		path, pool.Nodes, pool.Name, fitting, beside, count, less, pool.Name)
 }
 
-// servicePool returns the pool that the service names. It suggests only pools whose nodes take its workers.
+// servicePool returns the pool that the service names, if infra does not refuse it. It suggests only pools whose nodes take its workers.
 func (a Args) servicePool(path string, worker podSet) (Pool, error) {
 	var all, serving []string
 	for _, p := range a.Pools {
-		if !worker.takenBy(p.Node, p.Tainted) {
+		if !worker.takenBy(p.Node, p.Tainted) || slices.Contains(a.Refused, p.Name) {
 			continue
 		}
 		all = append(all, p.Name)
@@ -144,7 +144,7 @@ func (a Args) servicePool(path string, worker podSet) (Pool, error) {
 	}
 	pool, ok := a.pool(worker.pool)
 	if !ok {
-		return Pool{}, fmt.Errorf("%s.pool: %w", path, strict.Unknown("pool", worker.pool, all))
+		return Pool{}, a.unknown(path+".pool", "pool", worker.pool, all, "infra.pools")
 	}
 	return pool, checkGPUs(path, worker, pool, all)
 }

@@ -36,7 +36,7 @@ func (a Args) Validate() error {
 func (a Args) validateWorkload(path, name string, w Workload) error {
 	sizes := w.validateSizes(path)
 	err := errors.Join(a.checkName(path, name, w.Kind), w.validateProgram(path, name), w.validateFields(path), a.validateStorage(path, w, sizes == nil),
-		a.validateNeeds(path, w), sizes)
+		a.validateNeeds(path, name, w), sizes)
 	if w.Enabled {
 		err = errors.Join(err, a.validateOnStack(path, name, w, sizes == nil))
 	}

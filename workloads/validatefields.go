@@ -161,7 +161,7 @@ func (a Args) validateStorage(path string, w Workload, sizes bool) error {
 		if !w.Enabled || slices.Contains(a.Containers, name) {
 			return nil
 		}
-		return fmt.Errorf("%s: %w (infra.storage.containers)", at, strict.Unknown("container", name, a.unmounted(w)))
+		return a.unknown(at, "container", name, a.unmounted(w), "infra.storage.containers")
 	})...)
 	return errors.Join(append(errs, a.validateOutput(path+".output", w))...)
 }

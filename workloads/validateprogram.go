@@ -52,13 +52,16 @@ func (w Workload) validateProgram(path, name string) error {
 			// An entry of the catalog brings its script along; a misspelt one is a new workload without any.
 			hint = strict.Hint(name, names)
 		}
+		if script := Catalog()[name].Script; script != "" && w.Script == script {
+			hint = fmt.Sprintf(": the catalog's %s has script %s; script: \"\" makes room for an entrypoint", name, script)
+		}
 		errs = append(errs, fmt.Errorf("%s: exactly one of script and entrypoint must be set%s", path, hint))
 	}
 	// The parser is the kubelet's own.
 	if _, err := reference.ParseNormalizedNamed(w.Image); err != nil {
 		errs = append(errs, fmt.Errorf("%s.image: %q is no image, such as registry/repository:tag: %w", path, w.Image, err))
 	}
-	errs = append(errs, w.validateScript(path))
+	errs = append(errs, w.validateScript(path, name))
 	argument := checkArgument(path+".entrypoint", w.Entrypoint, maxEntrypoint)
 	switch {
 	case argument != nil:
@@ -72,16 +75,25 @@ func (w Workload) validateProgram(path, name string) error {
 }
 
 // validateScript checks that the script exists, and is for the kind. Only those that are for it are suggested.
-func (w Workload) validateScript(path string) error {
+func (w Workload) validateScript(path, name string) error {
 	var fit []string
 	for _, script := range Scripts() {
 		if serves()[script] == (w.Kind == KindRayService) {
 			fit = append(fit, script)
 		}
 	}
+	entry, cataloged := Catalog()[name]
 	switch {
 	case w.Script == "" || slices.Contains(fit, w.Script):
 		return nil
+	case cataloged && entry.Kind == w.Kind && slices.Contains(Scripts(), w.Script):
+		// The kind of an entry of the catalog stays.
+		other := KindRayService
+		if w.Kind == other {
+			other = KindRayJob
+		}
+		return fmt.Errorf("%s.script: %s is for a %s, and %s is a %s in the catalog; declare a workload of another name with it",
+			path, w.Script, other, name, w.Kind)
 	case !slices.Contains(Scripts(), w.Script):
 		return fmt.Errorf("%s.script: %w", path, strict.Unknown("program", w.Script, fit))
 	case w.Kind == KindRayService:

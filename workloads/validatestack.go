@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ray-on-aks/internal/strict"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // validateOnStack checks what depends on the rest of the stack: that all that w names exists, and that its pods fit. They are counted
@@ -15,12 +18,12 @@ func (a Args) validateOnStack(path, name string, w Workload, sizes bool) error {
 	tenant, ok := a.tenant(w.Team)
 	switch {
 	case w.Team == "":
-		errs = append(errs, fmt.Errorf("%s.team: must be set, since there are several teams: %s", path, strict.List(a.teams())))
+		errs = append(errs, fmt.Errorf("%s.team: must be set, since there are several teams: %s", path, strict.List(strict.Without(a.teams(), a.Refused))))
 	case !ok:
-		errs = append(errs, fmt.Errorf("%s.team: %w", path, strict.Unknown("team", w.Team, a.teams())))
+		errs = append(errs, a.unknown(path+".team", "team", w.Team, a.teams(), "queues.teams"))
 	}
 	if w.Kind == KindRayJob && !slices.Contains(a.Priorities, w.Priority) {
-		errs = append(errs, fmt.Errorf("%s.priority: %w (queues.priorities)", path, strict.Unknown("priority", w.Priority, a.Priorities)))
+		errs = append(errs, a.unknown(path+".priority", "priority", w.Priority, a.Priorities, "queues.priorities"))
 	}
 	switch {
 	case w.checkDevice(path) != nil:
@@ -29,12 +32,45 @@ func (a Args) validateOnStack(path, name string, w Workload, sizes bool) error {
 		errs = append(errs, a.validateRoom(path, name, w))
 	case w.Kind == KindRayJob && ok:
 		err := a.validatePool(path, workerPods(name, w), tenant.Queue)
-		if err == nil && sizes {
+		if _, there := a.pool(w.Pool); err == nil && sizes && (there || w.Pool == "") {
 			err = a.validateFit(path, name, w, tenant.Queue)
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// unknown is the error for a name that another part does not declare under the key, or nothing where it refuses what was meant. It suggests
+// what would be accepted, or where there is nothing near it, to declare it.
+func (a Args) unknown(path, kind, name string, would []string, key string) error {
+	if strict.Same(name, a.Refused) {
+		return nil
+	}
+	would = strict.Without(would, a.Refused)
+	hint := strict.Hint(name, would)
+	switch declare := canBe(kind, name); {
+	case strict.Nearest(name, would) != "":
+	case declare && len(would) == 0:
+		hint = "; add it to " + key
+	case declare && kind == "container":
+		hint = fmt.Sprintf("; add it to %s, or take one of %s", key, strict.List(would))
+	case len(would) == 0:
+		hint = "; leave it out"
+	}
+	return fmt.Errorf("%s: there is no %s %q%s", path, kind, name, hint)
+}
+
+// canBe says whether the part that declares a kind of thing would take the name.
+func canBe(kind, name string) bool {
+	switch {
+	case len(validation.IsDNS1123Label(name)) > 0:
+		return false
+	case kind == "pool":
+		return len(name) <= 12 && !strings.Contains(name, "-") && name[0] >= 'a'
+	case kind == "container":
+		return len(name) >= 3 && !strings.Contains(name, "--")
+	}
+	return true
 }
 
 func (a Args) teams() []string {
@@ -53,11 +89,11 @@ func (a Args) validatePool(path string, worker podSet, q Queue) error {
 	}
 	anywhere := worker
 	anywhere.pool = ""
-	queued := poolNames(anywhere.candidates(q))
+	queued := strict.Without(poolNames(anywhere.candidates(q)), a.Refused)
 	pool, ok := a.pool(worker.pool)
 	switch _, inQueue := q.flavor(worker.pool); {
 	case !ok:
-		return fmt.Errorf("%s.pool: %w", path, strict.Unknown("pool", worker.pool, queued))
+		return a.unknown(path+".pool", "pool", worker.pool, queued, "infra.pools")
 	case pool.Serving:
 		return fmt.Errorf("%s.pool: pool %s is kept out of the queues (infra.pools.%s.serving), so no job can run there; pools for it are %s",
 			path, worker.pool, worker.pool, strict.List(queued))

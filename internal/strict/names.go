@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Unknown is the error for a name of a kind of thing that does not exist. known should hold only what would be accepted in its place.
@@ -41,6 +42,25 @@ func WouldDo(name string, most int, would func(name string) bool) string {
 		return ""
 	}
 	return fmt.Sprintf("; %q would do", name)
+}
+
+// Same says whether name is one of names but for its case, and for what is neither a letter nor a digit.
+func Same(name string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return fold(n) == fold(name) })
+}
+
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+}
+
+// Without returns names less those of others.
+func Without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
 // List writes names for a message.

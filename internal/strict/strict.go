@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Decode decodes data onto target, a pointer to a struct that may hold defaults. path begins every message.
@@ -70,6 +71,10 @@ func checkStruct(path string, value any, t reflect.Type) []error {
 		field, ok := fields[key]
 		if !ok {
 			known := slices.Sorted(maps.Keys(fields))
+			if err := checkKey(path, key); err != nil {
+				errs = append(errs, err)
+				continue
+			}
 			errs = append(errs, fmt.Errorf("%s.%s: unknown key%s", path, key, Hint(key, known)))
 			continue
 		}
@@ -85,9 +90,21 @@ func checkMap(path string, value any, t reflect.Type) []error {
 	}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if err := checkKey(path, key); err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		errs = append(errs, check(path+"."+key, object[key], t.Elem())...)
 	}
 	return errs
+}
+
+// checkKey refuses a key that would break the lines of messages. No name of anything has such characters.
+func checkKey(path, key string) error {
+	if strings.ContainsFunc(key, unicode.IsControl) {
+		return fmt.Errorf("%s: a key must be without control characters, such as line breaks, got %q", path, key)
+	}
+	return nil
 }
 
 func checkSlice(path string, value any, t reflect.Type) []error {

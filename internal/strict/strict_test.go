@@ -47,6 +47,8 @@ func TestWhatIsNoValueIsToldWhatIsOne(t *testing.T) {
 		`{"large": 9223372036854775808}`: "part.large: must be a whole number between -9223372036854775808 and 9223372036854775807, got 9223372036854775808",
 		`{"small": 1.5}`:                 "part.small: must be a whole number, got 1.5",
 		`{"small": "3000000000"}`:        `part.small: must be a whole number, got "3000000000"`,
+		`{"map": {"a\nb": 3}}`:           `part.map: a key must be without control characters, such as line breaks, got "a\nb"`,
+		`{"a\tb": 3}`:                    `part: a key must be without control characters, such as line breaks, got "a\tb"`,
 		`{"map": {"a": 3}}`:              "part.map.a: must be a text, got 3",
 	} {
 		if err := Decode("part", []byte(data), &target{}); err == nil || err.Error() != want {

@@ -172,7 +172,7 @@ func (c *Config) joinPools() {
 func (c *Config) flavors(t queues.Tenant) []workloads.Flavor {
 	var fs []workloads.Flavor
 	for _, p := range c.Queues.Ordered() {
-		fs = append(fs, workloads.Flavor{Name: p.Name, Node: p.Node, Limit: c.Queues.Ever(t, p), Tainted: len(p.Taints) > 0})
+		fs = append(fs, workloads.Flavor{Name: p.Name, Node: p.Node, Limit: c.Queues.Ever(t, p), LimitedBy: c.Queues.Limits(t, p), Tainted: len(p.Taints) > 0})
 	}
 	return fs
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/strict"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
@@ -167,6 +168,30 @@ func TestEver(t *testing.T) {
 	single := withTeams(t, args(gpuPool), `{"a": {"quota": {"a100": {"gpus": 1}}}, "b": {}}`)
 	if got := single.Ever(single.Tenants()[0], gpuPool); got != gpuPool.available() {
 		t.Errorf("single: %+v", got)
+	}
+}
+
+// TestLimits names what would have to be raised for the first team to get more.
+func TestLimits(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"shape": "single"}`:                                                                                         "",
+		`{"quota": {"a100": {"gpus": 3}}}`:                                                                            "queues.quota.a100.gpus",
+		`{"quota": {"a100": {"gpus": 8}}}`:                                                                            "",
+		`{"teams": {"a": {"borrowingLimit": {"a100": {"gpus": 1}}}}}`:                                                 "",
+		`{"shape": "teams", "teams": {"a": {}, "b": {}}}`:                                                             "",
+		`{"shape": "teams", "teams": {"a": {"borrowingLimit": {"a100": {"gpus": 1}}}, "b": {}}}`:                      "queues.teams.a.borrowingLimit.a100.gpus",
+		`{"shape": "teams", "teams": {"a": {"borrowingLimit": {"a100": {"gpus": 4}}}, "b": {}}}`:                      "",
+		`{"shape": "teams", "teams": {"a": {}, "b": {"lendingLimit": {"a100": {"gpus": 3}}}}}`:                        "queues.teams.b.lendingLimit.a100.gpus",
+		`{"shape": "teams", "teams": {"a": {"quota": {"a100": {"gpus": 2}}}, "b": {"quota": {"a100": {"gpus": 1}}}}}`: "queues.teams.a.quota.a100.gpus",
+		`{"shape": "teams", "quota": {"a100": {"gpus": 6}}, "teams": {"a": {}, "b": {}}}`:                             "queues.quota.a100.gpus",
+	} {
+		a := args(gpuPool)
+		if err := strict.Decode("queues", []byte(config), &a); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Limits(a.Tenants()[0], gpuPool)["gpu"]; got != want {
+			t.Errorf("%s: got %q, want %q", config, got, want)
+		}
 	}
 }
 

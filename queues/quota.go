@@ -13,8 +13,8 @@ var unlimited = sku.Resources{MilliCPU: math.MaxInt64, MemoryMiB: math.MaxInt64,
 
 // dimension is one of the resources that a Quota limits.
 type dimension struct {
-	// key is the field of a Quota in a stack file.
-	key string
+	// key is the field of a Quota in a stack file, and resource what the fit check calls it.
+	key, resource string
 	// asked is what a Quota says, or nil.
 	asked func(Quota) *resource.Quantity
 	// count is a quantity in whole units.
@@ -28,22 +28,25 @@ type dimension struct {
 var (
 	dimCPU = dimension{
 		key:      "cpu",
+		resource: "cpu",
 		asked:    func(q Quota) *resource.Quantity { return q.CPU },
 		count:    func(v resource.Quantity) int64 { return bounded(v, resource.Milli) },
 		quantity: func(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) },
 		of:       func(r *sku.Resources) *int64 { return &r.MilliCPU },
 	}
 	dimMemory = dimension{
-		key:   "memory",
-		asked: func(q Quota) *resource.Quantity { return q.Memory },
-		count: func(v resource.Quantity) int64 { return bounded(v, 0) >> 20 },
+		key:      "memory",
+		resource: "memory",
+		asked:    func(q Quota) *resource.Quantity { return q.Memory },
+		count:    func(v resource.Quantity) int64 { return bounded(v, 0) >> 20 },
 		quantity: func(n int64) resource.Quantity {
 			return *resource.NewQuantity(min(n, math.MaxInt64>>20)<<20, resource.BinarySI)
 		},
 		of: func(r *sku.Resources) *int64 { return &r.MemoryMiB },
 	}
 	dimGPUs = dimension{
-		key: "gpus",
+		key:      "gpus",
+		resource: "gpu",
 		asked: func(q Quota) *resource.Quantity {
 			if q.GPUs == nil {
 				return nil

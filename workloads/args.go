@@ -68,6 +68,9 @@ type Flavor struct {
 	Node sku.Resources
 	// Limit is the most that the queue can ever get of it: its own quota and what it may borrow.
 	Limit sku.Resources
+	// LimitedBy are the keys of config that keep Limit below what the pool has, by resource: cpu, memory, gpu. A resource that is not there
+	// is limited by the pool's size.
+	LimitedBy map[string]string
 	// Tainted is whether only pods with GPUs tolerate its nodes.
 	Tainted bool
 }

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sort"
@@ -75,8 +76,21 @@ func refusal(set podSet, f Flavor, tooLarge string, over []string) string {
 	if tooLarge != "" {
 		return oneExceeds(f, tooLarge)
 	}
-	return fmt.Sprintf("with %d of it the run exceeds what the queue can ever get of pool %s: %s; ask for less, or raise infra.pools.%s.max or the queue's quota",
-		set.count, f.Name, strings.Join(over, ", "), f.Name)
+	return fmt.Sprintf("with %d of it the run exceeds what the queue can ever get of pool %s: %s; ask for less, or raise %s",
+		set.count, f.Name, strings.Join(over, ", "), strings.Join(f.limits(over), " and "))
+}
+
+// limits are the keys that limit what is exceeded, as Exceeds names it.
+func (f Flavor) limits(over []string) []string {
+	var keys []string
+	for _, words := range over {
+		resource, _, _ := strings.Cut(words, " ")
+		key := cmp.Or(f.LimitedBy[resource], "infra.pools."+f.Name+".max")
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 func oneExceeds(f Flavor, over string) string {

@@ -18,11 +18,11 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 	refused(t, map[string]Declared{
 		"one pod exceeds a node of pool cpu: cpu 8000m of 7320m; its quota would do, so it would be admitted there and wait; ask for less": sized(2, "8", "4Gi", 0),
 		// One core of 29.28 is the head's.
-		"with 29 of it the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; ask for less, or raise infra.pools.cpu.max or the queue's quota; with workers: 26 it fits":        sized(29, "1", "512Mi", 0),
+		"with 29 of it the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; ask for less, or raise infra.pools.cpu.max; with workers: 26 it fits":                             sized(29, "1", "512Mi", 0),
 		"cannot hold 152 of it at once, though their sum could: one node holds 38, since it takes 50 pods and has 12 of its own; ask for less, or raise infra.pools.cpu.max; with workers: 150 it fits": sized(152, "100m", "512Mi", 0),
 		"the submitter can never run from queue ray-jobs":                         sized(27, "1", "512Mi", 0),
 		"4 nodes of pool cpu cannot hold 5 of it at once, though their sum could": sized(5, "4", "4Gi", 0),
-		"with 9 of it the run exceeds what the queue can ever get of pool gpu: gpu 9 of 8; ask for less, or raise infra.pools.gpu.max or the queue's quota; with workers: 8 it fits": sized(9, "1", "4Gi", 1),
+		"with 9 of it the run exceeds what the queue can ever get of pool gpu: gpu 9 of 8; ask for less, or raise infra.pools.gpu.max; with workers: 8 it fits": sized(9, "1", "4Gi", 1),
 		"one pod exceeds a node of pool gpu: gpu 9 of 8":                                                                                         sized(1, "1", "4Gi", 9),
 		"it asks for 1 GPUs, and no pool behind the queue has any: there is only cpu":                                                            job(func(w *Workload) { w.Team, w.Worker.GPUs = "b", 1 }),
 		"workloads.smoke.pool: pool cpu has no GPUs, and worker.gpus is 1; set it to 0, or another pool: those with GPUs are gpu":                job(func(w *Workload) { w.Pool, w.Worker.GPUs = "cpu", 1 }),
@@ -155,8 +155,9 @@ func TestMountsNeedPodsOfASize(t *testing.T) {
 // TestLimitIsWhatCounts: a queue may have less, by quota, than its nodes could hold.
 func TestLimitIsWhatCounts(t *testing.T) {
 	a := stack(entry("llm-training"))
-	a.Tenants[0].Queue.Flavors[1].Limit.GPUs = 3
-	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "gpu 4 of 3; ask for less, or raise infra.pools.gpu.max or the queue's quota; with workers: 3 it fits") {
+	f := &a.Tenants[0].Queue.Flavors[1]
+	f.Limit.GPUs, f.LimitedBy = 3, map[string]string{"gpu": "queues.quota.gpu.gpus"}
+	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "gpu 4 of 3; ask for less, or raise queues.quota.gpu.gpus; with workers: 3 it fits") {
 		t.Errorf("got %v", err)
 	}
 }

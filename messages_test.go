@@ -50,6 +50,9 @@ func TestOneCauseIsOneError(t *testing.T) {
 			"infra":     `{"operators": {"kueue": {"waitForPodsReady": "60m"}}}`,
 			"workloads": `{"smoke": {"enabled": true}, "gpt2-tuning": {"enabled": true}, "stage": {"enabled": true, "preRunningDeadline": "90m"}}`,
 		},
+		"of pool cpu: cpu 4000m of 3000m; ask for less, or raise queues.quota.cpu.cpu": {
+			"queues": `{"quota": {"cpu": {"cpu": 3}}}`, "workloads": `{"smoke": {"enabled": true, "workers": 1, "worker": {"cpus": 3}}}`,
+		},
 		`infra.name: "my_stack" is no name for a cluster`:       {"infra": `{"name": "my_stack"}`, "queues": `{"teams": {"a": {}, "b": {}}}`},
 		`queues.teams.Team_A: "Team_A" is no Kubernetes name`:   {"queues": `{"teams": {"Team_A": {}}}`},
 		`workloads.smoke.storage[0]: there is no container "x"`: {"workloads": `{"smoke": {"enabled": true, "storage": ["x"]}}`},

@@ -75,6 +75,9 @@ func (o Operator) or(pinned Chart) Chart {
 // registryChart is a reference to a chart in a registry: its host, and a path in it.
 var registryChart = regexp.MustCompile(`^oci://[^/\s]+(/[^/\s]+)+$`)
 
+// chartVersion is a semantic version, of which charts are.
+var chartVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
 func isFolder(chart string) bool {
 	return slices.ContainsFunc([]string{"./", "../", "/"}, func(prefix string) bool { return strings.HasPrefix(chart, prefix) })
 }
@@ -116,11 +119,42 @@ func (o Operator) validate(path string) error {
 		}
 		return errors.Join(errs...)
 	}
-	if o.Chart != "" && !isFolder(o.Chart) && !registryChart.MatchString(o.Chart) {
+	name, tag := splitTag(o.Chart)
+	switch {
+	case o.Chart == "" || isFolder(o.Chart):
+	case !registryChart.MatchString(name):
 		errs = append(errs, fmt.Errorf("%s.chart: must be an oci:// reference or a folder that begins with ./, ../ or /, got %q: a name alone is in no repository",
 			path, o.Chart))
+	case tag != "":
+		errs = append(errs, fmt.Errorf("%s.chart: must be without a tag or digest, got %q; write %s, and its version as version", path, o.Chart, name))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.checkVersion(path+".version"))...)
+}
+
+// splitTag splits the reference to a chart from the tag or digest at its end. A host may have a port.
+func splitTag(chart string) (name, tag string) {
+	slash := strings.LastIndex(chart, "/") + 1
+	if i := strings.IndexAny(chart[slash:], ":@"); i >= 0 {
+		return chart[:slash+i], chart[slash+i:]
+	}
+	return chart, ""
+}
+
+// checkVersion refuses what is no version: Helm would take it for a range, and the image's tag is made of that of the pinned chart.
+func (o Operator) checkVersion(path string) error {
+	switch {
+	case o.Version == "":
+		return nil
+	case isFolder(o.Chart):
+		return fmt.Errorf("%s: has no effect beside a folder, which is of one version; leave it out", path)
+	case chartVersion.MatchString(o.Version):
+		return nil
+	}
+	hint := ""
+	if bare := strings.TrimLeft(o.Version, "vV="); chartVersion.MatchString(bare) {
+		hint = "; did you mean " + bare + "?"
+	}
+	return fmt.Errorf("%s: must be a chart's version, for example 0.17.1, got %q%s", path, o.Version, hint)
 }
 
 func noEffect(path string) error {

@@ -14,6 +14,9 @@ import (
 // CPUPool is the pool that is always there: heads, submitters and CPU workloads run on it.
 const CPUPool = "cpu"
 
+// maxPools is the most node pools that AKS takes in a cluster. https://learn.microsoft.com/azure/aks/quotas-skus-regions
+const maxPools = 100
+
 // Pool declares a node pool under the cluster autoscaler.
 type Pool struct {
 	// VMSize is a size of infra/sku or of `skus`. The nodes of a size with GPUs are tainted, so that only pods that ask for GPUs come.
@@ -72,6 +75,9 @@ func (a Args) validatePools(path string) error {
 	if _, ok := a.Pools[CPUPool]; !ok {
 		errs = append(errs, fmt.Errorf("%s.%s: must exist: heads and submitters run there", path, CPUPool))
 	}
+	if most := maxPools - 1; len(a.Pools) > most {
+		errs = append(errs, fmt.Errorf("%s: must be at most %d pools, as AKS takes %d in a cluster and one is the system's, got %d", path, most, maxPools, len(a.Pools)))
+	}
 	for _, name := range a.Pools.Names() {
 		errs = append(errs, a.validatePool(path+"."+name, name))
 	}
@@ -80,6 +86,10 @@ func (a Args) validatePools(path string) error {
 
 func (a Args) validatePool(path, name string) error {
 	pool := a.Pools[name]
+	if pool.VMSize == "" && strict.Nearest(name, []string{CPUPool, "gpu"}) == CPUPool {
+		// The cpu pool has a size; misspelt, it is a new pool without any. So is one for GPUs of which only its name is there yet.
+		return fmt.Errorf("%s.vmSize: must be set; did you mean %s?", path, CPUPool)
+	}
 	errs := []error{
 		ruleAgentPool.check(path, name, append(a.Pools.Names(), systemPoolName)...),
 		a.checkNodes(path, name),
@@ -94,7 +104,11 @@ func (a Args) validatePool(path, name string) error {
 // checkNodes refuses what leaves it open which nodes the pool has, how many, and for whom.
 func (a Args) checkNodes(path, name string) error {
 	pool := a.Pools[name]
-	errs := []error{a.checkSize(path+".vmSize", pool.VMSize, checkPoolSize(name)), pool.validateBounds(path)}
+	size := a.checkSize(path+".vmSize", pool.VMSize, checkPoolSize(name))
+	if pool.VMSize == "" {
+		size = fmt.Errorf("%s.vmSize: must be set, for example %s", path, systemSize)
+	}
+	errs := []error{size, pool.validateBounds(path)}
 	if pool.Serving && !a.Serves(name) {
 		errs = append(errs, fmt.Errorf("%s.serving: must be false: every queue needs the pool for heads and submitters; "+
 			"give services a pool of their own, for example infra.pools.serve", path))

@@ -49,7 +49,7 @@ func (a Args) Refused() []string {
 
 func (a Args) validateAzure() error {
 	var errs []error
-	if a.Location == "" {
+	if strings.TrimSpace(a.Location) == "" {
 		errs = append(errs, errors.New("azure-native:location: must name an Azure region, for example eastus2"))
 	}
 	if !uuidPattern.MatchString(a.SubscriptionID) {

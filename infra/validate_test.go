@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,7 @@ func refused(t *testing.T, cases map[string]func(*Args)) {
 
 func TestAzureIsAskedForWhatItHas(t *testing.T) {
 	refused(t, map[string]func(*Args){
+		"azure-native:location: must name an":                        func(a *Args) { a.Location = " " },
 		"azure-native:location: must name":                           func(a *Args) { a.Location = "" },
 		"azure-native:subscriptionId: must be a subscription's UUID": func(a *Args) { a.SubscriptionID = "mine" },
 		"infra.name: \"ray.\" is no name for a cluster: at most 54 characters of letters, digits and -, beginning and ending with a letter or digit; \"ray\" would do": func(a *Args) { a.Name = "ray." },
@@ -54,6 +56,13 @@ func TestClustersAreAsAKSAllows(t *testing.T) {
 		"infra.cluster.adminGroups[1]: repeats " + group + "; leave it out": func(a *Args) { a.Cluster.DisableLocalAccounts, a.Cluster.AdminGroups = true, []string{group, group} },
 		"infra.cluster.system.vmSize: unknown VM size":                      func(a *Args) { a.Cluster.System.VMSize = "big" },
 		"infra.cluster.system.vmSize: must be a size without GPUs":          func(a *Args) { a.Cluster.System.VMSize = "Standard_NC24ads_A100_v4" },
+		"infra.pools.cpus.vmSize: must be set; did you mean cpu?":           func(a *Args) { a.Pools["cpus"] = Pool{Max: 8} },
+		"infra.pools.gpu.vmSize: must be set, for example Standard_D4ds_v6": func(a *Args) { a.Pools["gpu"] = Pool{Max: 8} },
+		"infra.pools: must be at most 99 pools, as AKS takes 100 in a cluster and one is the system's, got 100": func(a *Args) {
+			for i := range 99 {
+				a.Pools[fmt.Sprintf("p%d", i)] = Pool{VMSize: "Standard_D8ds_v6", Max: 1}
+			}
+		},
 		"infra.cluster.system.vmSize: must be a size of 4 vCPUs and 4 GiB at least, as AKS asks of a system pool, got Standard_D2ds_v6 with 2 and 8; Standard_D4ds_v6 would do": func(a *Args) {
 			a.SKUs, a.Cluster.System.VMSize = map[string]Size{"Standard_D2ds_v6": small}, "Standard_D2ds_v6"
 		},
@@ -119,15 +128,19 @@ func TestChartsAreToBeFound(t *testing.T) {
 		`infra.operators.kuberay.chart: must be an oci:// reference or a folder that begins with ./, ../ or /, got "kuberay-operator"`: func(a *Args) {
 			a.Operators.KubeRay.Chart = "kuberay-operator"
 		},
-		`infra.operators.kueue.chart: must be an oci:// reference`:                              func(a *Args) { a.Operators.Kueue.Chart = "oci://kueue" },
-		"infra.operators.kuberay.chart: has no effect while mode is preinstalled; leave it out": func(a *Args) { a.Operators.KubeRay = Operator{ModePreinstalled, "./charts", ""} },
-		"infra.operators.devicePlugin.version: has no effect while mode is preinstalled":        func(a *Args) { a.Operators.DevicePlugin = Operator{ModePreinstalled, "", "1"} },
+		`infra.operators.kueue.chart: must be an oci:// reference`:                                                                         func(a *Args) { a.Operators.Kueue.Chart = "oci://kueue" },
+		`infra.operators.kueue.chart: must be without a tag or digest, got "oci://a/b:1.2.3"; write oci://a/b, and its version as version`: func(a *Args) { a.Operators.Kueue.Chart = "oci://a/b:1.2.3" },
+		`infra.operators.kueue.version: must be a chart's version, for example 0.17.1, got "v0.17.0"; did you mean 0.17.0?`:                func(a *Args) { a.Operators.Kueue.Version = "v0.17.0" },
+		`infra.operators.kueue.version: must be a chart's version, for example 0.17.1, got "latest"`:                                       func(a *Args) { a.Operators.Kueue.Version = "latest" },
+		"infra.operators.kueue.version: has no effect beside a folder, which is of one version; leave it out":                              func(a *Args) { a.Operators.Kueue.Operator = Operator{ModeInstall, "./kueue", "0.17.0"} },
+		"infra.operators.kuberay.chart: has no effect while mode is preinstalled; leave it out":                                            func(a *Args) { a.Operators.KubeRay = Operator{ModePreinstalled, "./charts", ""} },
+		"infra.operators.devicePlugin.version: has no effect while mode is preinstalled":                                                   func(a *Args) { a.Operators.DevicePlugin = Operator{ModePreinstalled, "", "1"} },
 		"infra.operators.kueue.frameworks: has no effect while mode is preinstalled": func(a *Args) {
 			a.Operators.Kueue.Mode, a.Operators.Kueue.Frameworks = ModePreinstalled, []string{"batch/job"}
 		},
 		"infra.operators.kueue.frameworks[1]: repeats batch/job; leave it out": func(a *Args) { a.Operators.Kueue.Frameworks = []string{"batch/job", "batch/job"} },
 	})
-	for _, chart := range []string{"./charts/kueue", "../kueue", "/srv/kueue", "oci://mcr.microsoft.com/oss/kueue"} {
+	for _, chart := range []string{"./charts/kueue", "../kueue", "/srv/kueue", "oci://mcr.microsoft.com/oss/kueue", "oci://localhost:5000/kueue"} {
 		args := valid()
 		args.Operators.Kueue.Chart = chart
 		if err := args.Validate(); err != nil {

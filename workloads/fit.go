@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,19 +80,6 @@ func refusal(set podSet, f Flavor, tooLarge string, over []string) string {
 		set.count, f.Name, strings.Join(over, ", "), strings.Join(f.limits(over), " and "))
 }
 
-// limits are the keys that limit what is exceeded, as Exceeds names it.
-func (f Flavor) limits(over []string) []string {
-	var keys []string
-	for _, words := range over {
-		resource, _, _ := strings.Cut(words, " ")
-		key := cmp.Or(f.LimitedBy[resource], "infra.pools."+f.Name+".max")
-		if !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
 func oneExceeds(f Flavor, over string) string {
 	return fmt.Sprintf("one pod exceeds a node of pool %s: %s", f.Name, over)
 }
@@ -153,15 +139,6 @@ func (a Args) holds(f Flavor, sets []podSet) error {
 	last := sets[len(sets)-1]
 	return fmt.Errorf("%d nodes of pool %s cannot hold %d of it at once%s, though their sum could: one node holds %s; ask for less, or raise infra.pools.%s.max",
 		pool.Nodes, pool.Name, last.count, beside, onOneNode(last.each, pool.Node), pool.Name)
-}
-
-// onOneNode says how many such pods one node holds, and why where that is not their size.
-func onOneNode(pod, node sku.Resources) string {
-	most := perNode(pod, node)
-	if most < sku.WorkloadPods {
-		return fmt.Sprint(most)
-	}
-	return fmt.Sprintf("%d, since it takes %d pods and has %d of its own", most, sku.MaxPods, sku.DaemonSetPods)
 }
 
 func sum(sets []podSet) sku.Resources {

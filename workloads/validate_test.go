@@ -149,6 +149,8 @@ func TestOtherPartsAreNamedRight(t *testing.T) {
 		`workloads.smoke.storage[3]: there is no container "--"; leave it out`:                                                                             job(func(w *Workload) { w.Storage = []string{"aurora", "llm-pipeline", "models", "--"} }),
 		`workloads.smoke.storage[1]: repeats models; leave it out`:                                                                                         job(func(w *Workload) { w.Storage = []string{"models", "models"} }),
 		"workloads.aurora-finetune.output: \"results/x\" lies in container results, which is not mounted; storage is aurora, models: write to one of them": output("results/x"),
+		"workloads.aurora-finetune.output: the prefix after aurora/ must be at most 768 characters, got 769":                                               output("aurora/" + strings.Repeat("a/", 384) + "a"),
+		"workloads.aurora-finetune.output: each part between slashes must be at most 255 characters":                                                       output("aurora/" + strings.Repeat("a", 256)),
 		`workloads.aurora-finetune.output: must be <container>/<prefix>`:                                                                                   output("aurora"),
 		`for example aurora/checkpoints, got "aurora/../models"`:                                                                                           output("aurora/../models"),
 		`for example aurora/checkpoints, got "/aurora/x/"`:                                                                                                 output("/aurora/x/"),

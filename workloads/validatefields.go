@@ -59,6 +59,14 @@ var clusterEnv = []string{"RAY_ADDRESS", "RAY_CLUSTER_NAME", "FQ_RAY_IP", "RAY_I
 // outputPattern is a container and a prefix that is the same as a path in a mount and as the name of a blob.
 var outputPattern = regexp.MustCompile(`^[a-z0-9-]+(/[A-Za-z0-9][A-Za-z0-9._-]*)+$`)
 
+const (
+	// maxPrefix is what leaves room, in the 1024 characters of a blob's name, for the run's id and the names of its files.
+	// https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
+	maxPrefix = 768
+	// maxPart is the longest name of a file or folder of Linux, where the container is mounted.
+	maxPart = 255
+)
+
 // validateFields checks the fields that stand by themselves.
 func (w Workload) validateFields(path string) error {
 	var errs []error
@@ -203,8 +211,13 @@ func (a Args) unmounted(w Workload) []string {
 }
 
 func (a Args) validateOutput(path string, w Workload) error {
-	container, _, _ := strings.Cut(w.Output, "/")
+	container, prefix, _ := strings.Cut(w.Output, "/")
 	switch {
+	case len(prefix) > maxPrefix:
+		return fmt.Errorf("%s: the prefix after %s/ must be at most %d characters, got %d: a blob's name has at most 1024, and the run and its files come after it",
+			path, container, maxPrefix, len(prefix))
+	case slices.ContainsFunc(strings.Split(prefix, "/"), func(part string) bool { return len(part) > maxPart }):
+		return fmt.Errorf("%s: each part between slashes must be at most %d characters, as of a file's name", path, maxPart)
 	case w.Output == "" || outputPattern.MatchString(w.Output) && slices.Contains(w.Storage, container):
 		return nil
 	case !outputPattern.MatchString(w.Output):

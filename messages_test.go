@@ -29,30 +29,6 @@ func TestOneCauseIsOneError(t *testing.T) {
 			"infra":     `{"skus": {"Standard_H": {"vcpus": 8, "quotaFamily": "x"}}, "pools": {"cpu": {"vmSize": "Standard_H"}}}`,
 			"workloads": smokeOn,
 		},
-		"workloads.mine.workers: 4 nodes of pool cpu hold at most 4 such pods, got 5": {
-			"workloads": `{"smoke": {"enabled": true}, "mine": {"enabled": true, "kind": "RayService", "entrypoint": "a:b", "pool": "cpu", "workers": 5, "worker": {"cpus": 5}}}`,
-		},
-		`infra.storage.containers[0]: "Models" is no name`: {
-			"infra": `{"storage": {"containers": ["Models", "aurora"]}}`, "workloads": `{"stage": {"enabled": true, "storage": ["models", "aurora"], "env": {"STAGE_ITEMS": "gpt2"}}}`,
-		},
-		`queues.teams.Language: "Language" is no Kubernetes name`: {
-			"queues": `{"teams": {"Language": {}, "b": {}}}`, "workloads": `{"smoke": {"enabled": true, "team": "language"}}`,
-		},
-		`infra.pools.A100: "A100" is no name for a node pool`: {
-			"infra":     `{"protect": true, "allowReplace": ["pools.a100"], "pools": {"A100": {"vmSize": "Standard_NC24ads_A100_v4", "max": 4}}}`,
-			"queues":    `{"quota": {"a100": {"cpu": 1}}}`,
-			"workloads": `{"llm-training": {"enabled": true, "pool": "a100"}, "llm-serving": {"enabled": true, "pool": "a100"}}`,
-		},
-		`queues.priorities.Urgent: "Urgent" is no`: {
-			"queues": `{"priorities": {"Urgent": 700}}`, "workloads": `{"smoke": {"enabled": true, "priority": "urgent"}}`,
-		},
-		"infra.operators.kueue.waitForPodsReady: must be shorter than workloads.gpt2-tuning.preRunningDeadline, workloads.smoke.preRunningDeadline (45m0s), got 1h0m0s; 44m0s would do": {
-			"infra":     `{"operators": {"kueue": {"waitForPodsReady": "60m"}}}`,
-			"workloads": `{"smoke": {"enabled": true}, "gpt2-tuning": {"enabled": true}, "stage": {"enabled": true, "preRunningDeadline": "90m"}}`,
-		},
-		"of pool cpu: cpu 4000m of 3000m; ask for less, or raise queues.quota.cpu.cpu": {
-			"queues": `{"quota": {"cpu": {"cpu": 3}}}`, "workloads": `{"smoke": {"enabled": true, "workers": 1, "worker": {"cpus": 3}}}`,
-		},
 		`infra.name: "my_stack" is no name for a cluster`:       {"infra": `{"name": "my_stack"}`, "queues": `{"teams": {"a": {}, "b": {}}}`},
 		`queues.teams.Team_A: "Team_A" is no Kubernetes name`:   {"queues": `{"teams": {"Team_A": {}}}`},
 		`workloads.smoke.storage[0]: there is no container "x"`: {"workloads": `{"smoke": {"enabled": true, "storage": ["x"]}}`},

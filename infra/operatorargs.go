@@ -41,7 +41,7 @@ type Operator struct {
 	Mode Mode `json:"mode"`
 	// Chart is an oci:// reference or a folder relative to the project. Default: the pinned one.
 	Chart string `json:"chart"`
-	// Version is the chart's version. Default: the pinned one; empty for a folder.
+	// Version is the chart's version, for example 0.17.1. Default: the pinned one; a folder has its own.
 	Version string `json:"version"`
 }
 

@@ -43,13 +43,14 @@ type Workload struct {
 	Script string `json:"script"`
 	// Entrypoint is a command in the image, for programs that are not in this repository; for a RayService it is module:attribute.
 	Entrypoint string `json:"entrypoint"`
-	// Env are environment variables of head and workers. They are added to those of the catalog's entry.
+	// Env are environment variables of head and workers, as they are written: nothing in them is expanded. They are added to those of the
+	// catalog's entry. Those that begin as the script's own do have to be some that it knows.
 	Env map[string]string `json:"env"`
 	// Storage are the storage containers that are mounted into head and workers, each at /mnt/blob/<container>: at most 4, and no more than
 	// the head has CPUs, and a worker CPUs or, with GPUs, twice its GPUs. The list replaces that of the catalog's entry.
 	Storage []string `json:"storage"`
 	// Output is where the results go, <container>/<prefix> with one of Storage; each run id has a folder below it, which the program finds
-	// in RUN_OUTPUT. RayJob only. Default: the program is given none.
+	// in RUN_OUTPUT. RayJob only. Default: the program is given none, which one that leaves results does not run without.
 	Output string `json:"output"`
 	// RoutePrefix is the path under which a RayService answers, for example /aurora. RayService only. Default: /.
 	RoutePrefix string `json:"routePrefix"`

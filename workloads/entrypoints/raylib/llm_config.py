@@ -54,6 +54,18 @@ def arguments(
         "report_to": "none",
         "plot_loss": False,
         "disable_tqdm": True,
+        **_learning(s),
+    }
+    if s.max_samples:
+        made["max_samples"] = s.max_samples
+    if resume is not None:
+        made["resume_from_checkpoint"] = os.fspath(resume)
+    return made
+
+
+def _learning(s: Any) -> dict[str, Any]:
+    """Returns the arguments that say how to learn."""
+    return {
         "per_device_train_batch_size": s.batch_size,
         "gradient_accumulation_steps": s.accumulate,
         "learning_rate": s.learning_rate,
@@ -69,11 +81,6 @@ def arguments(
         "data_seed": s.seed,
         "use_cpu": s.device == "cpu",
     }
-    if s.max_samples:
-        made["max_samples"] = s.max_samples
-    if resume is not None:
-        made["resume_from_checkpoint"] = os.fspath(resume)
-    return made
 
 
 def check_data(folder: pathlib.Path, dataset: str) -> int:

@@ -14,9 +14,9 @@ NAMES = {"settings", "_settings", "s", "knobs"}
 
 def trees(program):
     """Returns the syntax of a program and of all modules of raylib that it reaches."""
-    todo, seen = [ENTRYPOINTS / f"{program}.py"], {}
-    while todo:
-        path = todo.pop()
+    left, seen = [ENTRYPOINTS / f"{program}.py"], {}
+    while left:
+        path = left.pop()
         if path in seen:
             continue
         seen[path] = ast.parse(path.read_text(encoding="utf-8"))
@@ -24,7 +24,7 @@ def trees(program):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("raylib"):
                 names = [node.module.split(".")[1:], *([a.name] for a in node.names)]
                 files = [ENTRYPOINTS / "raylib" / f"{n[0]}.py" for n in names if n]
-                todo += [f for f in files if f.exists()]
+                left += [f for f in files if f.exists()]
     return seen.values()
 
 

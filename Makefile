@@ -17,7 +17,6 @@ REHEARSE = $(BIN)/rehearse -root .$(if $(filter real,$(RAY)), -ray $(call pyenv,
 ENTRYPOINTS := workloads/entrypoints
 PYENVS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ray-on-aks/python
 pyenv = $(PYENVS)/$(shell sha256sum $(ENTRYPOINTS)/requirements-$(1).txt | cut -c1-12)
-PYTESTS := test_params.py test_checkpoints.py test_locks.py test_smoke.py test_environment.py
 
 # timed NAME, COMMAND: runs the command and prints its seconds, also if it fails.
 # bash -e alone would not do: it passes over a failure in the middle of a && list.
@@ -100,7 +99,7 @@ python-models-env: python-env
 python: python-env ## run the tests of the programs that Ray runs, without models
 	@$(call timed,Python tests,cd $(ENTRYPOINTS) && $(call pyenv,test)/bin/python -m ruff check . && \
 		$(call pyenv,test)/bin/python -m ruff format --check . && \
-		$(call pyenv,test)/bin/python -m pytest -q --timeout 600 $(addprefix tests/,$(PYTESTS)))
+		$(call pyenv,test)/bin/python -m pytest -q --timeout 600)
 
 # They take minutes: as with Go's, those that have passed are not run again while no file has changed.
 passed = $(PYENVS)/passed-$(shell cd $(ENTRYPOINTS) && find . -name '*.py' -o -name '*.toml' -o -name 'requirements-*.txt' | \

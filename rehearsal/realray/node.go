@@ -50,7 +50,7 @@ func newNode(pod *corev1.Pod, head *node, paths, env map[string]string) (*node, 
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(len(portFlags) + 3)
+	ports, err := freePorts(len(portFlags) + 4)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +64,7 @@ func newNode(pod *corev1.Pod, head *node, paths, env map[string]string) (*node, 
 	}
 	ports = ports[len(portFlags):]
 	n.gcs, n.dashboard, n.serve = "127.0.0.1:"+ports[0], "127.0.0.1:"+ports[1], ports[2]
+	n.ports["ray-client-server-port"] = ports[3] // heads alone have that server
 	return n, nil
 }
 

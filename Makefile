@@ -65,12 +65,7 @@ build: toolchain ## build the toolchain and the rehearsal's own commands
 	@$(call timed,rehearsal commands,mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ $(COMMANDS))
 
 .PHONY: test
-test: lint installed unit python python-models e2e ## run all tests
-
-# What is built takes the processor, and what is fetched the network.
-.PHONY: installed
-installed:
-	@$(MAKE) --no-print-directory -j2 toolchain python-models-env
+test: lint toolchain unit python e2e ## run all tests but those that need the libraries of models
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
@@ -112,5 +107,10 @@ python-models: python-models-env ## run all of them, on real Ray with tiny model
 		touch $(passed)
 
 .PHONY: e2e
-e2e: build python-models-env ## run the scenarios on the rehearsed cluster
-	@$(call timed,end to end,cd rehearsal && RAY_PYTHON=$(call pyenv,models) go test -count=1 -timeout 40m -v ./e2e)
+e2e: build ## run the scenarios on the rehearsed cluster
+	@$(call timed,end to end,cd rehearsal && go test -count=1 -timeout 20m -v ./e2e)
+
+.PHONY: e2e-real
+e2e-real: build python-models-env ## run the scenario in which Ray is real, too
+	@$(call timed,end to end with a real Ray,cd rehearsal && \
+		RAY_PYTHON=$(call pyenv,models) go test -count=1 -timeout 60m -v -run TestRealRay ./e2e)

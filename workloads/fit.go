@@ -3,7 +3,6 @@ package workloads
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 

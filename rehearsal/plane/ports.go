@@ -2,13 +2,13 @@ package plane
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"ray-on-aks/rehearsal/freeport"
 )
 
 // ports answers n free ports: those of the earlier run if they can still be
@@ -22,7 +22,7 @@ func (p *Plane) ports(n int) ([]string, error) {
 	if former := strings.Fields(string(data)); len(former) == n && free(former) {
 		return former, nil
 	}
-	ports, err := freePorts(n)
+	ports, err := freeport.Find(n)
 	if err != nil {
 		return nil, err
 	}
@@ -41,19 +41,4 @@ func free(ports []string) bool {
 		}
 	}
 	return true
-}
-
-// freePorts asks the kernel for ports that nobody listens at.
-func freePorts(n int) ([]string, error) {
-	ports := make([]string, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
-		}
-		// Held until all are found, so that no two are the same.
-		defer l.Close()
-		ports = append(ports, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
-	}
-	return ports, nil
 }

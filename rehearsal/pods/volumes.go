@@ -64,6 +64,12 @@ func (r *running) writeConfigMap(ctx context.Context, dir, name string, items []
 		}
 		return err
 	}
+	return WriteConfigMap(dir, object, items)
+}
+
+// WriteConfigMap writes the selected keys of a ConfigMap, or all, under the
+// paths that a volume gives them.
+func WriteConfigMap(dir string, object *corev1.ConfigMap, items []corev1.KeyToPath) error {
 	data := map[string][]byte{}
 	for key, value := range object.Data {
 		data[key] = []byte(value)

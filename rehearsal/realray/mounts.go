@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ray-on-aks/internal/aks"
-	"ray-on-aks/rehearsal/atomicfile"
+	"ray-on-aks/rehearsal/pods"
 )
 
 // mounts puts what the container mounts onto this machine and answers where:
@@ -27,7 +27,11 @@ func (r *Runtime) mounts(ctx context.Context, pod *corev1.Pod, container corev1.
 		switch v := volumes[m.Name]; {
 		case v.ConfigMap != nil:
 			place := filepath.Join(r.Dir, "mounts", pod.Namespace, v.ConfigMap.Name)
-			if err := r.writeConfigMap(ctx, pod.Namespace, place, v.ConfigMap); err != nil {
+			object, err := r.client.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{})
+			if err == nil {
+				err = pods.WriteConfigMap(place, object, v.ConfigMap.Items)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("volume %s: %w", m.Name, err)
 			}
 			places[m.MountPath] = place
@@ -38,29 +42,6 @@ func (r *Runtime) mounts(ctx context.Context, pod *corev1.Pod, container corev1.
 		}
 	}
 	return places, nil
-}
-
-// writeConfigMap writes the keys that the volume names under the paths that it
-// gives them.
-func (r *Runtime) writeConfigMap(ctx context.Context, namespace, place string, source *corev1.ConfigMapVolumeSource) error {
-	object, err := r.client.CoreV1().ConfigMaps(namespace).Get(ctx, source.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	for _, item := range source.Items {
-		text, ok := object.Data[item.Key]
-		if !ok {
-			return fmt.Errorf("ConfigMap %s has no key %q", source.Name, item.Key)
-		}
-		file := filepath.Join(place, item.Path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := atomicfile.Write(file, []byte(text)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // mountClaim makes the folder of the storage container that the claim is bound

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"mvdan.cc/sh/v3/shell"
 
+	"ray-on-aks/rehearsal/freeport"
 	"ray-on-aks/rehearsal/process"
 )
 
@@ -50,7 +50,7 @@ func newNode(pod *corev1.Pod, head *node, paths, env map[string]string) (*node, 
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(len(portFlags) + 4)
+	ports, err := freeport.Find(len(portFlags) + 4)
 	if err != nil {
 		return nil, err
 	}
@@ -173,23 +173,4 @@ func (r *Runtime) stop(n *node) {
 		r.Log.Warn("removing the files of a node of Ray", "pod", n.pod.Name, "error", err)
 	}
 	r.Log.Info("ray node ended", "pod", n.pod.Name)
-}
-
-// freePorts asks the kernel for ports that nobody listens at.
-func freePorts(n int) ([]string, error) {
-	var ports []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
-		}
-		// Held until all are found, so that no two are the same.
-		defer l.Close()
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		if err != nil {
-			return nil, err
-		}
-		ports = append(ports, port)
-	}
-	return ports, nil
 }

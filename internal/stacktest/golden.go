@@ -18,12 +18,17 @@ func Golden(t *testing.T, name string, value any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", name+".golden.yaml")
+	GoldenText(t, filepath.Join("testdata", name+".golden.yaml"), string(got))
+}
+
+// GoldenText compares a text with the file at path.
+func GoldenText(t *testing.T, path, got string) {
+	t.Helper()
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -32,7 +37,7 @@ func Golden(t *testing.T, name string, value any) {
 	if err != nil {
 		t.Fatalf("%v; run go test with -update to write it", err)
 	}
-	if string(got) != string(want) {
+	if string(want) != got {
 		t.Errorf("%s differs; run go test with -update if the change is meant.\ngot:\n%s", path, got)
 	}
 }

@@ -26,6 +26,17 @@ func checkOnHead(words []*syntax.Word) error {
 	}
 }
 
+// HeadCommand returns the line that the shell on the head is given of a job's command, when bash has read it in the submitter's pod and Ray
+// has joined its words. An error says why that is not the same command; such a one is refused at preview.
+func HeadCommand(entrypoint string) (string, error) {
+	words, err := submitted(strings.TrimSpace(entrypoint))
+	if err != nil {
+		return "", err
+	}
+	_, line, err := onHead(words)
+	return line, err
+}
+
 // onHead returns what bash makes of the words, and the line that the shell on the head is given.
 func onHead(words []*syntax.Word) (fields []string, line string, err error) {
 	fields, err = expanded(words)

@@ -86,9 +86,9 @@ func TestEnvironmentHasWhatAKubeletAddsAndTheContainersOwn(t *testing.T) {
 	field := func(path string) *corev1.EnvVarSource {
 		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
 	}
-	r := &running{pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}}}
-	env, err := r.environment(corev1.Container{Env: []corev1.EnvVar{
-		{Name: "OWN", Value: "x=y"}, {Name: "HOME", Value: "/home"},
+	r := &running{kubelet: &Kubelet{client: fake.NewClientset()}, pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}}}
+	env, err := r.environment(t.Context(), corev1.Container{Env: []corev1.EnvVar{
+		{Name: "OWN", Value: "x=y"}, {Name: "MADE", Value: "$(OWN) $$(OWN) $(LATER)"}, {Name: "HOME", Value: "/home"},
 		{Name: "NS", ValueFrom: field("metadata.namespace")}, {Name: "NAME", ValueFrom: field("metadata.name")},
 	}})
 	if err != nil {
@@ -96,13 +96,13 @@ func TestEnvironmentHasWhatAKubeletAddsAndTheContainersOwn(t *testing.T) {
 	}
 	for _, want := range []string{
 		"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=443", "HTTP_PROXY=http://" + proxyAddress,
-		"OWN=x=y", "HOME=/home", "NS=ns", "NAME=p",
+		"OWN=x=y", "MADE=x=y $(OWN) $(LATER)", "HOME=/home", "NS=ns", "NAME=p",
 	} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is missing in %v", want, env)
 		}
 	}
-	_, err = r.environment(corev1.Container{Env: []corev1.EnvVar{{Name: "NODE", ValueFrom: field("spec.nodeName")}}})
+	_, err = r.environment(t.Context(), corev1.Container{Env: []corev1.EnvVar{{Name: "NODE", ValueFrom: field("spec.nodeName")}}})
 	if err == nil || !strings.Contains(err.Error(), "NODE") {
 		t.Errorf("a source that the rehearsal lacks is answered with %v", err)
 	}

@@ -70,7 +70,7 @@ func (r *running) step(ctx context.Context) error {
 		r.volumesDue = time.Now().Add(time.Second)
 	}
 	if r.process == nil {
-		if err := r.start(); err != nil {
+		if err := r.start(ctx); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (r *running) step(ctx context.Context) error {
 }
 
 // start runs the container's command in a sandbox.
-func (r *running) start() error {
+func (r *running) start(ctx context.Context) error {
 	container := r.pod.Spec.Containers[0]
 	sandbox := Sandbox{
 		Root:     filepath.Join(r.dir, "root"),
@@ -101,7 +101,7 @@ func (r *running) start() error {
 	for _, m := range container.VolumeMounts {
 		sandbox.Mounts[m.MountPath] = filepath.Join(r.volume(m.Name), m.SubPath)
 	}
-	env, err := r.environment(container)
+	env, err := r.environment(ctx, container)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (r *running) start() error {
 
 // environment is the container's own, after what a kubelet and the rehearsal
 // add: the API server's address and the proxy to other pods.
-func (r *running) environment(container corev1.Container) ([]string, error) {
+func (r *running) environment(ctx context.Context, container corev1.Container) ([]string, error) {
 	host, port, err := net.SplitHostPort(apiAddress)
 	if err != nil {
 		return nil, err
@@ -130,18 +130,11 @@ func (r *running) environment(container corev1.Container) ([]string, error) {
 		"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port,
 		"HTTP_PROXY": "http://" + proxyAddress, "HOSTNAME": r.pod.Name, "HOME": "/", "PATH": "/",
 	}
-	for _, e := range container.Env {
-		switch {
-		case e.ValueFrom == nil:
-			env[e.Name] = e.Value
-		case e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
-			env[e.Name] = r.pod.Namespace
-		case e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.name":
-			env[e.Name] = r.pod.Name
-		default:
-			return nil, fmt.Errorf("environment variable %s takes its value from a source that the rehearsal lacks", e.Name)
-		}
+	own, err := Environment(ctx, r.kubelet.client, r.pod, container)
+	if err != nil {
+		return nil, err
 	}
+	maps.Copy(env, own)
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])

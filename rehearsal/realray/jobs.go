@@ -3,6 +3,7 @@ package realray
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,9 @@ import (
 	"github.com/ray-project/kuberay/ray-operator/controllers/ray/utils/dashboardclient"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"ray-on-aks/rehearsal/pods"
+	"ray-on-aks/workloads"
 )
 
 // Submit does what the submitter's `ray job submit` does: it hands the job to
@@ -48,7 +52,12 @@ func (r *Runtime) submit(ctx context.Context, n *node, dashboard *dashboardclien
 	if err != nil {
 		return "", err
 	}
-	request.Entrypoint = n.local(request.Entrypoint)
+	// Kubernetes reads it first, then the submitter's bash.
+	command, err := workloads.HeadCommand(pods.Expand(request.Entrypoint, nil))
+	if err != nil {
+		return "", fmt.Errorf("the command %q: %w", request.Entrypoint, err)
+	}
+	request.Entrypoint = n.local(command)
 	// What it would install is in the environment that plays the image.
 	delete(request.RuntimeEnv, "pip")
 	if _, err = dashboard.SubmitJobReq(ctx, request); err != nil && strings.Contains(err.Error(), "No available agent") {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"ray-on-aks/rehearsal/pods"
 	"ray-on-aks/rehearsal/process"
 )
 
@@ -102,7 +103,7 @@ func (r *Runtime) start(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	env, err := r.environment(ctx, pod, container)
+	env, err := pods.Environment(ctx, r.client, pod, container)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"ray-on-aks/rehearsal/pods"
 )
 
 const token = "0123456789abcdef"
@@ -96,7 +98,7 @@ func made(t *testing.T, p *corev1.Pod, head *node) (*Runtime, *node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := r.environment(t.Context(), p, container)
+	env, err := pods.Environment(t.Context(), r.client, p, container)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +198,7 @@ func TestServeGetsWhatItCanHave(t *testing.T) {
 // and their logs are kept.
 func TestJobsAreSubmittedOnce(t *testing.T) {
 	r, n := made(t, pod("head", headStart), nil)
-	job := &rayv1.RayJob{Spec: rayv1.RayJobSpec{Entrypoint: "python /opt/scripts/a.py", RuntimeEnvYAML: "pip: {packages: [x]}\n"}}
+	job := &rayv1.RayJob{Spec: rayv1.RayJobSpec{Entrypoint: "python /opt/scripts/a.py '$$(date) $RUN_OUTPUT'", RuntimeEnvYAML: "pip: {packages: [x]}\n"}}
 	job.Status.JobId = "train-1"
 	if status, err := r.Submit(t.Context(), n.pod, job); status != "" || err != nil {
 		t.Errorf("nobody listens yet: %q, %v", status, err)
@@ -229,7 +231,7 @@ func TestJobsAreSubmittedOnce(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", status, err, want)
 		}
 	}
-	if len(submitted) != 1 || submitted[0]["entrypoint"] != n.local("python /opt/scripts/a.py") || submitted[0]["runtime_env"] != nil {
+	if len(submitted) != 1 || submitted[0]["entrypoint"] != n.local(`python /opt/scripts/a.py "$(date) $RUN_OUTPUT"`) || submitted[0]["runtime_env"] != nil {
 		t.Errorf("submitted %v", submitted)
 	}
 	if log, err := os.ReadFile(filepath.Join(r.Dir, "jobs", "train-1.log")); err != nil || string(log) != "it said so" {

@@ -9,10 +9,8 @@ import (
 	"testing"
 	"time"
 
-	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	corev1 "k8s.io/api/core/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -180,20 +178,8 @@ func (e *env) checkHeads(f *report.Follower) {
 // checkService waits until the service answers, from its own pool.
 func (e *env) checkService(name string) {
 	e.Helper()
+	e.served(name, time.Minute)
 	reader := e.reader()
-	e.eventually(time.Minute, func() error {
-		services, err := reader.Ray.RayV1().RayServices("").List(e.Context(), metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		if len(services.Items) != 1 || services.Items[0].Name != name {
-			return fmt.Errorf("RayServices %v: %w", services.Items, errNotYet)
-		}
-		if !apimeta.IsStatusConditionTrue(services.Items[0].Status.Conditions, string(rayv1.RayServiceReady)) {
-			return fmt.Errorf("%s is not ready, %v: %w", name, services.Items[0].Status.Conditions, errNotYet)
-		}
-		return nil
-	})
 	pods, err := reader.Kubernetes.CoreV1().Pods("").List(e.Context(), metav1.ListOptions{})
 	must(e.T, err)
 	places := map[string]string{}

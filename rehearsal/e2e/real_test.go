@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -50,9 +51,15 @@ func TestRealRay(t *testing.T) {
 
 	e.only("batch-inference")
 	e.pulumi("up", "--yes", "--skip-preview")
-	if batch := e.said(e.finishes("batch-inference"), "done"); batch["adapter"] != preempted || batch["errors"] != 0.0 {
+	batch := e.said(e.finishes("batch-inference"), "done")
+	if batch["adapter"] != preempted || batch["errors"] != 0.0 {
 		t.Errorf("the batch says %v, the adapter is %v", batch, preempted)
 	}
+	predictions := e.dir.Join("storage", "llm-pipeline", "runs", e.runOf("batch-inference"), fmt.Sprint(batch["predictions"]))
+
+	e.only("llm-serving")
+	e.pulumi("up", "--yes", "--skip-preview")
+	e.checkServedAs(e.served("llm-serving", realRun), preempted, predictions)
 	e.pulumi("destroy", "--yes", "--skip-preview")
 	e.checkGone()
 }

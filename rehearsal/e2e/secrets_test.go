@@ -56,11 +56,7 @@ func contains(text, secret string) bool {
 // secrets are the services' tokens, the kubeconfig, and what it logs in with.
 func (e *env) secrets() map[string]string {
 	e.Helper()
-	var outputs struct {
-		Kubeconfig    string            `json:"kubeconfig"`
-		ServiceTokens map[string]string `json:"serviceTokens"`
-	}
-	must(e.T, json.Unmarshal([]byte(e.pulumi("stack", "output", "--json", "--show-secrets")), &outputs))
+	outputs := e.outputs()
 	var kubeconfig struct {
 		Users []struct {
 			User map[string]string `json:"user"`

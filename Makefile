@@ -106,6 +106,10 @@ python-models: python-models-env ## run all of them, on real Ray with tiny model
 		$(call timed,Python tests with models,cd $(ENTRYPOINTS) && $(call pyenv,models)/bin/python -m pytest -q --timeout 1400) && \
 		touch $(passed)
 
+.PHONY: bench-train
+bench-train: python-models-env ## compare our training loop with the bare library's: figures, no gate
+	@cd $(ENTRYPOINTS) && $(call pyenv,models)/bin/python tests/bench_train.py
+
 .PHONY: e2e
 e2e: build ## run the scenarios on the rehearsed cluster
 	@$(call timed,end to end,cd rehearsal && go test -count=1 -timeout 20m -v ./e2e)

@@ -13,6 +13,8 @@ import urllib.error
 import urllib.request
 from types import SimpleNamespace
 
+from raylib import files
+
 ENTRYPOINTS = pathlib.Path(__file__).resolve().parents[1]
 # In the environment of this session's Ray, so that no other Ray on the machine is touched.
 MARK = f"TESTED_BY={os.getpid()}"
@@ -47,6 +49,26 @@ def free_ports(count: int) -> list[int]:
         for s in found:
             s.bind(("127.0.0.1", 0))
         return [s.getsockname()[1] for s in found]
+
+
+def fill_the_disk(monkeypatch, after: int, of: str = "") -> None:
+    """Makes the disk full after so many files whose path has `of` in it.
+
+    Writes then end as the kernel's /dev/full ends them.
+    """
+    seen = [0]
+    create = files.create
+
+    def full(path):
+        if of not in str(path):
+            return create(path)
+        seen[0] += 1
+        if seen[0] <= after:
+            return create(path)
+        create(path).close()
+        return open("/dev/full", "wb", buffering=0)
+
+    monkeypatch.setattr(files, "create", full)
 
 
 def cluster(*workers: dict):

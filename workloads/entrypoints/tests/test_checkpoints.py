@@ -4,6 +4,7 @@ import json
 import pathlib
 
 import pytest
+from programs import fill_the_disk
 
 from raylib import adapters, checkpoints, files, sealed
 from raylib.errors import InputError, StorageError
@@ -27,21 +28,6 @@ def flip_a_bit(path: pathlib.Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(bytes(data))
-
-
-def fill_the_disk(monkeypatch, after: int) -> None:
-    """Makes the disk full after so many files: writes then end as the kernel's /dev/full ends."""
-    seen = [0]
-    create = files.create
-
-    def full(path):
-        seen[0] += 1
-        if seen[0] <= after:
-            return create(path)
-        create(path).close()
-        return open("/dev/full", "wb", buffering=0)
-
-    monkeypatch.setattr(files, "create", full)
 
 
 def test_the_newest_checkpoint_is_read_back(tmp_path):

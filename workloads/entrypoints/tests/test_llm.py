@@ -6,9 +6,11 @@ import pytest
 
 pytest.importorskip("llamafactory")
 
+from programs import fill_the_disk
+
 import llm_finetune
 from raylib import adapters, llm_config, llm_loop, params, sealed, tiny_llm
-from raylib.errors import InputError, Interrupted, ParameterError, ResultError
+from raylib.errors import InputError, Interrupted, ParameterError, ResultError, StorageError
 from raylib.run import Run
 
 TINY = {
@@ -70,6 +72,22 @@ def test_a_damaged_checkpoint_costs_one_interval(train, llm_mount, tmp_path):
     newest = sorted((tmp_path / "parts/checkpoints").iterdir())[-1] / "optimizer.pt"
     newest.write_bytes(newest.read_bytes()[:-1])
     train("parts")
+    assert weights(llm_mount, "whole") == weights(llm_mount, "parts")
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(
+    train, llm_mount, tmp_path, monkeypatch
+):
+    train("whole")
+    with monkeypatch.context() as m:
+        fill_the_disk(m, 1, of="step-000000004")
+        with pytest.raises(StorageError, match="the disk is full"):
+            train("parts")
+    complete = (tmp_path / "parts/checkpoints").glob("*/_COMPLETE.json")
+    assert [p.parent.name.split(".")[0] for p in complete] == ["step-000000002"]
+    with pytest.raises(InputError):
+        weights(llm_mount, "parts")
+    assert train("parts")["steps"] == 4
     assert weights(llm_mount, "whole") == weights(llm_mount, "parts")
 
 

@@ -56,6 +56,26 @@ wait: $(BIN)/wait ## wait for a job to end, at most DEADLINE: make wait STACK=..
 $(BIN)/wait:
 	@mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ ./cmd/wait
 
+# The comment of the last preview; what it says is also on the terminal.
+COMMENT = .rehearsal/preview-$(or $(STACK),rehearsal).md
+PREVIEWER = $(BIN)/rehearse -root . -stack $(or $(STACK),rehearsal) -dir .rehearsal/preview
+
+.PHONY: preview
+preview: $(BIN)/comment $(if $(BASE),build) ## write what an update of STACK would do as a comment for a pull request; BASE=REF: on emulated Azure, from that commit on
+ifdef BASE
+	@rm -rf .rehearsal/base && mkdir -p .rehearsal/base && git archive '$(BASE)' | tar -x -C .rehearsal/base
+	@trap '$(PREVIEWER) down' EXIT; $(PREVIEWER) preview .rehearsal/base .rehearsal/preview.json
+	@$(BIN)/comment -stack '$(or $(STACK),rehearsal)' -against '$(BASE)' < .rehearsal/preview.json | tee $(COMMENT)
+else
+	@{ $(if $(filter rehearsal,$(STACK)),$(REHEARSE) pulumi preview --json,pulumi preview --json \
+		--stack '$(or $(STACK),$(error STACK is not set, as in make preview STACK=dev))'); } | \
+		$(BIN)/comment -stack '$(STACK)' | tee $(COMMENT)
+endif
+
+.PHONY: $(BIN)/comment
+$(BIN)/comment:
+	@mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ ./cmd/comment
+
 .PHONY: toolchain
 toolchain: ## build the third-party tools of the rehearsal, once a version
 	@$(call timed,toolchain,cd rehearsal && go run ./cmd/toolchain -root ..)

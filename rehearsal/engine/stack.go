@@ -50,6 +50,15 @@ func (e *Engine) copyProject() error {
 	if err != nil {
 		return err
 	}
+	if e.Stack != rehearsed {
+		own, err := os.ReadFile(filepath.Join(e.Root, "Pulumi."+rehearsed+".yaml"))
+		if err != nil {
+			return err
+		}
+		if config, err = overlay(config, own); err != nil {
+			return err
+		}
+	}
 	config = withSalt(config, old)
 	projectFile, err := os.ReadFile(filepath.Join(e.Root, "Pulumi.yaml"))
 	if err != nil {

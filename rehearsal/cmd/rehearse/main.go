@@ -20,6 +20,9 @@ const usage = `usage: rehearse [-root DIR] [-dir DIR] [-stack NAME] [-ray DIR] C
   status      show the jobs of a rehearsal that is up
   down        end the rehearsal and remove all that it made
   pulumi ...  run a pulumi command on the rehearsal, e.g. pulumi preview --diff
+  preview BASE FILE
+              write what an update from the checkout BASE to this one would
+              do, as pulumi's JSON, to FILE
   env         print what kubectl needs to reach the cluster, for eval
 `
 
@@ -79,6 +82,11 @@ func run(ctx context.Context, args []string) error {
 		return r.supervise(ctx)
 	case "pulumi":
 		return r.pulumi(ctx, rest[1:])
+	case "preview":
+		if len(rest) != 3 {
+			return errors.New("preview takes a checkout and a file")
+		}
+		return r.preview(ctx, rest[1], rest[2])
 	case "env":
 		return r.env()
 	}

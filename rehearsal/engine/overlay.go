@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
+
+// rehearsed is the stack that is made to be rehearsed as it is.
+const rehearsed = "rehearsal"
+
+// overlay changes another stack's file where it cannot be rehearsed: operators
+// come from where the rehearsal's own stack file has them, and the cluster lets
+// in without Microsoft Entra.
+func overlay(config, rehearsal []byte) ([]byte, error) {
+	stack, err := decode(config)
+	if err != nil {
+		return nil, fmt.Errorf("the stack file: %w", err)
+	}
+	own, err := decode(rehearsal)
+	if err != nil {
+		return nil, fmt.Errorf("the rehearsal's stack file: %w", err)
+	}
+	from, err := child(own, "config", "ray-on-aks:infra", "operators")
+	if err != nil {
+		return nil, fmt.Errorf("the rehearsal's stack file: %w", err)
+	}
+	for name := range from {
+		operator, err := child(stack, "config", "ray-on-aks:infra", "operators", name)
+		if err != nil {
+			return nil, fmt.Errorf("the stack file: %w", err)
+		}
+		delete(operator, "version") // a chart in a folder has its own
+		wanted, err := child(from, name)
+		if err != nil {
+			return nil, fmt.Errorf("the rehearsal's stack file: %w", err)
+		}
+		for key, value := range wanted {
+			operator[key] = value
+		}
+	}
+	cluster, err := child(stack, "config", "ray-on-aks:infra", "cluster")
+	if err != nil {
+		return nil, fmt.Errorf("the stack file: %w", err)
+	}
+	cluster["disableLocalAccounts"] = false
+	for _, key := range []string{"adminGroups", "login"} {
+		delete(cluster, key) // they go with Entra
+	}
+	return yaml.Marshal(stack)
+}
+
+func decode(data []byte) (map[string]any, error) {
+	var object map[string]any
+	if err := yaml.Unmarshal(data, &object); err != nil {
+		return nil, err
+	}
+	if object == nil {
+		return nil, errors.New("is empty")
+	}
+	return object, nil
+}
+
+// child answers the object at path, which it makes where there is none.
+func child(object map[string]any, path ...string) (map[string]any, error) {
+	for i, key := range path {
+		if object[key] == nil {
+			object[key] = map[string]any{}
+		}
+		next, ok := object[key].(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("%v: is no object, but %v", path[:i+1], object[key])
+		}
+		object = next
+	}
+	return object, nil
+}

@@ -8,7 +8,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
 BIN := .rehearsal/bin
-COMMANDS := ./cmd/rehearse ./cmd/pulumi-language-go ./cmd/pulumi-resource-azure-native ./cmd/pulumi-resource-random
+COMMANDS := ./cmd/rehearse ./cmd/comment ./cmd/pulumi-language-go ./cmd/pulumi-resource-azure-native ./cmd/pulumi-resource-random
 REHEARSE = $(BIN)/rehearse -root .$(if $(filter real,$(RAY)), -ray $(call pyenv,models))
 
 # The tests of the Python programs run in environments that are locked by hash,

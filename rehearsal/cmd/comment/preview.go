@@ -73,17 +73,17 @@ func (p preview) errors() []diagnostic {
 // verdict is an error if the preview failed, and if it would replace or delete
 // what holds others' work.
 func (p preview) verdict() error {
+	var problems []error
 	if n := len(p.errors()); n > 0 {
-		return fmt.Errorf("the preview failed with %d errors", n)
+		problems = append(problems, fmt.Errorf("the preview failed with %d errors", n))
 	}
-	var lost []error
 	for _, s := range slices.Concat(p.of([]string{"replace"}), p.of([]string{"delete"})) {
 		what, ok := holding[s.URN.Type().Name()]
 		if ok && s.URN.Type().Package() == "azure-native" {
-			lost = append(lost, fmt.Errorf("it would %s the %s %s%s", s.Op, what, s.URN.Name(), because(s.ReplaceReasons)))
+			problems = append(problems, fmt.Errorf("it would %s the %s %s%s", s.Op, what, s.URN.Name(), because(s.ReplaceReasons)))
 		}
 	}
-	return errors.Join(lost...)
+	return errors.Join(problems...)
 }
 
 // because names the reasons of a replacement.

@@ -64,7 +64,7 @@ PREVIEWER = $(BIN)/rehearse -root . -stack $(or $(STACK),rehearsal) -dir .rehear
 preview: $(BIN)/comment $(if $(BASE),build) ## write what an update of STACK would do as a comment for a pull request; BASE=REF: on emulated Azure, from that commit on
 ifdef BASE
 	@rm -rf .rehearsal/base && mkdir -p .rehearsal/base && git archive '$(BASE)' | tar -x -C .rehearsal/base
-	@trap '$(PREVIEWER) down' EXIT; $(PREVIEWER) preview .rehearsal/base .rehearsal/preview.json
+	@trap '$(PREVIEWER) down; rm -rf .rehearsal/base' EXIT; $(PREVIEWER) preview .rehearsal/base .rehearsal/preview.json
 	@$(BIN)/comment -stack '$(or $(STACK),rehearsal)' -against '$(BASE)' < .rehearsal/preview.json | tee $(COMMENT)
 else
 	@{ $(if $(filter rehearsal,$(STACK)),$(REHEARSE) pulumi preview --json,pulumi preview --json \
@@ -125,6 +125,11 @@ python-models: python-models-env ## run all of them, on real Ray with tiny model
 	@test -e $(passed) && { echo "ok (cached): Python tests with models"; exit 0; }; \
 		$(call timed,Python tests with models,cd $(ENTRYPOINTS) && $(call pyenv,models)/bin/python -m pytest -q --timeout 1400) && \
 		touch $(passed)
+
+.PHONY: bench
+bench: build ## measure what program and rehearsal cost: figures, no gate; ONLY=compile,rehearsal,engine,teams
+	@cd rehearsal && go build -o ../$(BIN)/ ./cmd/bench
+	@$(BIN)/bench -root . $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: bench-train
 bench-train: python-models-env ## compare our training loop with the bare library's: figures, no gate

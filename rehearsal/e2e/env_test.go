@@ -173,18 +173,23 @@ func (e *env) reader() *report.Reader {
 
 // follow watches jobs until the test ends.
 func (e *env) follow(progress io.Writer) *report.Follower {
-	f := report.NewFollower(e.kubeconfig, progress)
+	return e.run(report.NewFollower(e.kubeconfig, progress))
+}
+
+// run runs a follower until the test ends.
+func (e *env) run(f *report.Follower) *report.Follower {
 	ctx, cancel := context.WithCancel(e.Context())
 	e.Cleanup(cancel)
 	go f.Run(ctx)
 	return f
 }
 
-// eventually polls until check answers nil.
+// eventually polls until check answers nil: often at first, and more seldom the
+// longer it takes.
 func (e *env) eventually(within time.Duration, check func() error) {
 	e.Helper()
 	deadline := time.Now().Add(within)
-	for {
+	for pause := 250 * time.Millisecond; ; pause = min(pause+pause/16, 3*time.Second) {
 		err := check()
 		if err == nil {
 			return
@@ -192,7 +197,7 @@ func (e *env) eventually(within time.Duration, check func() error) {
 		if time.Now().After(deadline) {
 			e.Fatalf("after %s: %v", within, err)
 		}
-		time.Sleep(250 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 

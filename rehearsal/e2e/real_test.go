@@ -29,9 +29,11 @@ func TestRealRay(t *testing.T) {
 	}
 	e := newEnv(t, "e2e-real")
 	e.supervise("-ray", python)
-	e.follow(os.Stderr)
+	follower := report.NewFollower(e.kubeconfig, os.Stderr)
+	follower.Interval = report.Leisure
+	e.run(follower)
 	e.set(queuesKey+"shape", "single")
-	e.only("smoke", "stage")
+	e.only("stage")
 	e.set(workloadsKey+"stage.env.STAGE_ITEMS", "qwen,viggo")
 	e.set(workloadsKey+"llm-training.workers", 1)
 	e.set(workloadsKey+"llm-training.priority", "low")
@@ -39,7 +41,6 @@ func TestRealRay(t *testing.T) {
 		e.set(workloadsKey+"llm-training.env."+name, value)
 	}
 	e.pulumi("up", "--yes")
-	e.finishes("smoke")
 	e.finishes("stage")
 
 	preempted := e.trainPreempted()
@@ -55,7 +56,7 @@ func TestRealRay(t *testing.T) {
 	if batch["adapter"] != preempted || batch["errors"] != 0.0 {
 		t.Errorf("the batch says %v, the adapter is %v", batch, preempted)
 	}
-	predictions := e.dir.Join("storage", "llm-pipeline", "runs", e.runOf("batch-inference"), fmt.Sprint(batch["predictions"]))
+	predictions := e.dir.Join("storage", "llm-pipeline", "runs", e.outputs().Runs["batch-inference"].ID, fmt.Sprint(batch["predictions"]))
 
 	e.only("llm-serving")
 	e.pulumi("up", "--yes", "--skip-preview")

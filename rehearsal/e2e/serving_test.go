@@ -73,11 +73,15 @@ func (e *env) insider() *http.Client {
 	}}
 }
 
-// outputs are those of the stack that are secret.
+// outputs are those of the stack that tests need, secret ones among them.
 type outputs struct {
 	Kubeconfig string `json:"kubeconfig"`
-	// ServiceTokens are by workload.
+	// ServiceTokens and Runs are by workload.
 	ServiceTokens map[string]string `json:"serviceTokens"`
+	Runs          map[string]struct {
+		// ID is the run id, under which results lie.
+		ID string `json:"id"`
+	} `json:"runs"`
 }
 
 func (e *env) outputs() (o outputs) {

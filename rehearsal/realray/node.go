@@ -136,6 +136,8 @@ func (n *node) environ(python, mark string) []string {
 		// A node of two cores with many pods is slow to start.
 		"RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": "600", "RAY_worker_register_timeout_seconds": "600",
 		"RAY_agent_register_timeout_ms": "600000", "RAY_memory_monitor_refresh_ms": "0", "OMP_NUM_THREADS": "1",
+		// Workers are started when there is work: a pod has more CPUs than this machine.
+		"RAY_prestart_worker_first_driver": "0",
 		// No model is fetched.
 		"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
 	})

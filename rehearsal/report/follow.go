@@ -24,6 +24,10 @@ import (
 // interval is short enough to see every state of a job that lasts seconds.
 const interval = 300 * time.Millisecond
 
+// Leisure is the interval for jobs that last minutes, on a machine that has
+// better things to do.
+const Leisure = 3 * time.Second
+
 // Seen is what was observed of one job while it ran. Kueue and KubeRay remove
 // most of it when a job ends.
 type Seen struct {
@@ -38,6 +42,9 @@ type Seen struct {
 
 // Follower watches a cluster's jobs from before they exist.
 type Follower struct {
+	// Interval is the time between two looks.
+	Interval time.Duration
+
 	kubeconfig func() string
 	progress   io.Writer
 
@@ -51,7 +58,7 @@ type Follower struct {
 // function says; "" means that there is no cluster yet. Changes are told to
 // progress.
 func NewFollower(kubeconfig func() string, progress io.Writer) *Follower {
-	return &Follower{kubeconfig: kubeconfig, progress: progress, seen: map[string]*Seen{}, states: map[string]string{}}
+	return &Follower{Interval: interval, kubeconfig: kubeconfig, progress: progress, seen: map[string]*Seen{}, states: map[string]string{}}
 }
 
 // Run follows until ctx ends.
@@ -64,7 +71,7 @@ func (f *Follower) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(interval):
+		case <-time.After(f.Interval):
 		}
 	}
 }
@@ -146,7 +153,7 @@ func (f *Follower) Wait(ctx context.Context, names []string) ([]Seen, error) {
 		select {
 		case <-ctx.Done():
 			return list, errors.Join(fmt.Errorf("%w; not ended: %s", ctx.Err(), strings.Join(waiting, ", ")), err)
-		case <-time.After(interval):
+		case <-time.After(f.Interval):
 		}
 	}
 }

@@ -41,6 +41,9 @@ func (r *rehearsal) up(ctx context.Context) error {
 	followed, cancel := context.WithCancel(ctx)
 	defer cancel()
 	follower := report.NewFollower(r.clusterKubeconfig, os.Stdout)
+	if r.python != "" {
+		follower.Interval = report.Leisure
+	}
 	go follower.Run(followed)
 	if r.python != "" {
 		return r.bringInWaves(ctx, e, follower)

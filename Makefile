@@ -13,7 +13,7 @@ REHEARSE = $(BIN)/rehearse -root .$(if $(filter real,$(RAY)), -ray $(call pyenv,
 
 # The tests of the Python programs run in environments that are locked by hash,
 # made once per lock and shared by clones. The one with the libraries of models
-# has some 8 GB, so what needs it is a target of its own.
+# has some 8 GB.
 ENTRYPOINTS := workloads/entrypoints
 PYENVS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ray-on-aks/python
 pyenv = $(PYENVS)/$(shell sha256sum $(ENTRYPOINTS)/requirements-$(1).txt | cut -c1-12)
@@ -85,7 +85,12 @@ build: toolchain ## build the toolchain and the rehearsal's own commands
 	@$(call timed,rehearsal commands,mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ $(COMMANDS))
 
 .PHONY: test
-test: lint toolchain unit python e2e ## run all tests but those that need the libraries of models
+test: installed lint unit python-models e2e e2e-real ## run all tests
+
+# What is built takes the processor, and what is fetched the network.
+.PHONY: installed
+installed:
+	@$(MAKE) --no-print-directory -j2 toolchain python-models-env
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
@@ -93,8 +98,15 @@ unit: ## run the tests that need no cluster
 	@$(call timed,race detector,cd rehearsal && CGO_ENABLED=1 go test -race ./cloud ./process ./layout)
 
 .PHONY: lint
-lint: ## check format and vet
+lint: $(BIN)/golangci-lint $(BIN)/actionlint ## check format, vet and lint Go, and the workflows
 	@$(call timed,format and vet,test -z "$$(gofmt -l . | tee /dev/stderr)" && go vet ./... && cd rehearsal && go vet ./...)
+	@$(call timed,golangci-lint,$(BIN)/golangci-lint run ./... && cd rehearsal && ../$(BIN)/golangci-lint run ./...)
+	@$(BIN)/actionlint -shellcheck= -pyflakes=
+
+# Their packages are in no other build, so this takes minutes the first time.
+$(BIN)/golangci-lint $(BIN)/actionlint &: tools/go.mod tools/go.sum
+	@$(call timed,linters,mkdir -p $(BIN) && cd tools && go build -o ../$(BIN)/ \
+		github.com/golangci/golangci-lint/v2/cmd/golangci-lint github.com/rhysd/actionlint/cmd/actionlint)
 
 # pymake LOCK, INSTALLER: makes the environment of that lock, where it is missing.
 pymake = test -e $(call pyenv,$(1))/complete && exit 0; $(call timed,Python environment of requirements-$(1),mkdir -p $(PYENVS) && \

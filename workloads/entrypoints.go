@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"ray-on-aks/internal/strict"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // entrypoints are the programs that Ray runs and the package that they share; their tests lie outside the patterns.
@@ -49,7 +51,21 @@ func scriptsOf(w Workload) (map[string]string, error) {
 		return nil, strict.Unknown("program", w.Script, Scripts())
 	}
 	files := map[string]string{w.Script: string(data)}
+	if w.Kind == KindRayJob {
+		// No program imports it: the pods run it.
+		data = append(data, "\nfrom "+sharedPackage+" import "+leaveModule+"\n"...)
+	}
 	return files, addShared(files, data)
+}
+
+// leaveModule is what a job's pods run before they end: it asks the driver to save, and waits for that. Ray itself would kill the driver.
+const leaveModule = "leave"
+
+// leave is the hook of a job's pods that runs leaveModule. Kubernetes waits for it within the 30 seconds that a pod has to end.
+func leave() *corev1.Lifecycle {
+	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{
+		Command: []string{"python", "-m", sharedPackage + "." + leaveModule},
+	}}}
 }
 
 // scriptKey is the key of a file in its ConfigMap, where a slash is not allowed. The volume puts the slash back.

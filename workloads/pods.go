@@ -87,6 +87,9 @@ func (a Args) rayPod(container string, run Run, w Workload, r corev1.ResourceReq
 	if run.ScriptsName != "" {
 		volumes = append(volumes, scriptsVolume(run))
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "scripts", MountPath: scriptsPath, ReadOnly: true})
+		if w.Kind == KindRayJob {
+			c.Lifecycle = leave()
+		}
 	}
 	// Containers may have names of 63 characters, which leaves no room for a prefix in a volume's name.
 	for i, name := range slices.Sorted(slices.Values(w.Storage)) {

@@ -1,7 +1,6 @@
 package realray
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -163,16 +162,4 @@ func (n *node) local(text string) string {
 		text = strings.ReplaceAll(text, path, n.paths[path])
 	}
 	return text
-}
-
-// stop ends the node and whatever it has started.
-func (r *Runtime) stop(n *node) {
-	n.process.Stop(stopGrace)
-	if _, err := process.SweepEnv(n.mark(), stopGrace); err != nil {
-		r.Log.Warn("ending what a node of Ray has started", "pod", n.pod.Name, "error", err)
-	}
-	if err := errors.Join(os.RemoveAll(n.temp), os.RemoveAll(n.scratch)); err != nil {
-		r.Log.Warn("removing the files of a node of Ray", "pod", n.pod.Name, "error", err)
-	}
-	r.Log.Info("ray node ended", "pod", n.pod.Name)
 }

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
-	"time"
 
 	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	corev1 "k8s.io/api/core/v1"
@@ -22,9 +21,6 @@ import (
 	"ray-on-aks/rehearsal/pods"
 	"ray-on-aks/rehearsal/process"
 )
-
-// stopGrace is what Kubernetes gives a pod to end.
-const stopGrace = 30 * time.Second
 
 // Runtime keeps a node of Ray for each pod that runs.
 type Runtime struct {

@@ -103,10 +103,14 @@ lint: $(BIN)/golangci-lint $(BIN)/actionlint ## check format, vet and lint Go, a
 	@$(call timed,golangci-lint,$(BIN)/golangci-lint run ./... && cd rehearsal && ../$(BIN)/golangci-lint run ./...)
 	@$(BIN)/actionlint -shellcheck= -pyflakes=
 
-# Their packages are in no other build, so this takes minutes the first time.
-$(BIN)/golangci-lint $(BIN)/actionlint &: tools/go.mod tools/go.sum
-	@$(call timed,linters,mkdir -p $(BIN) && cd tools && go build -o ../$(BIN)/ \
-		github.com/golangci/golangci-lint/v2/cmd/golangci-lint github.com/rhysd/actionlint/cmd/actionlint)
+# Modules of their own: their packages are in no other build, and not all of them
+# agree on versions. The first takes minutes once.
+$(BIN)/golangci-lint: tools/golangci/go.mod tools/golangci/go.sum
+	@$(call timed,build of golangci-lint,mkdir -p $(BIN) && cd tools/golangci && \
+		go build -o ../../$(BIN)/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+
+$(BIN)/actionlint: tools/actionlint/go.mod tools/actionlint/go.sum
+	@mkdir -p $(BIN) && cd tools/actionlint && go build -o ../../$(BIN)/ github.com/rhysd/actionlint/cmd/actionlint
 
 # pymake LOCK, INSTALLER: makes the environment of that lock, where it is missing.
 pymake = test -e $(call pyenv,$(1))/complete && exit 0; $(call timed,Python environment of requirements-$(1),mkdir -p $(PYENVS) && \

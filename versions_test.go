@@ -150,3 +150,37 @@ func TestPythonTestsRunTheSameRay(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkflowsArePinned: actions by commit, pulumi at the version of its SDK, and each stack is previewed.
+func TestWorkflowsArePinned(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(".github", "workflows", "*.yml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	pinned := regexp.MustCompile(`^[a-z-]+/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+`)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, use := range regexp.MustCompile(`(?m)uses: (.*)$`).FindAllStringSubmatch(string(data), -1) {
+			if !pinned.MatchString(use[1]) {
+				t.Errorf("%s: %s is not pinned by commit, with its version beside it", file, use[1])
+			}
+		}
+		for _, version := range regexp.MustCompile(`pulumi-version: (.*)`).FindAllStringSubmatch(string(data), -1) {
+			if version[1] != PulumiVersion {
+				t.Errorf("%s: pulumi %s, versions.go has %s", file, version[1], PulumiVersion)
+			}
+		}
+		if filepath.Base(file) != "preview.yml" {
+			continue
+		}
+		for _, stack := range stackFiles(t) {
+			name := strings.TrimSuffix(strings.TrimPrefix(stack, "Pulumi."), ".yaml")
+			if !regexp.MustCompile(`stack: \[.*\b` + name + `\b.*\]`).Match(data) {
+				t.Errorf("%s previews no stack %s", file, name)
+			}
+		}
+	}
+}

@@ -85,7 +85,7 @@ func isFolder(chart string) bool {
 func (o Operators) validate(path string) error {
 	errs := []error{
 		o.KubeRay.validate(path + ".kuberay"),
-		o.Kueue.Operator.validate(path + ".kueue"),
+		o.Kueue.validate(path + ".kueue"),
 		o.DevicePlugin.validate(path + ".devicePlugin"),
 		o.GPUMonitoring.validate(path + ".gpuMonitoring"),
 	}

@@ -51,7 +51,7 @@ func (a Args) releases() ([]helmRelease, error) {
 	if o.Kueue.Mode == ModeInstall {
 		kueue, err := a.kueue()
 		if err != nil {
-			return nil, fmt.Errorf("Kueue's configuration: %w", err)
+			return nil, fmt.Errorf("making Kueue's configuration: %w", err)
 		}
 		all = append(all, kueue)
 	}

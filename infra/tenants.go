@@ -122,7 +122,7 @@ func (a Args) validateCredentials() error {
 
 // checkNotTaken refuses the namespaces of others.
 func checkNotTaken(path, namespace string) error {
-	owner := ""
+	var owner string
 	switch {
 	case namespace == k8smetav1.NamespaceDefault, strings.HasPrefix(namespace, "kube-"):
 		owner = "Kubernetes"

@@ -142,6 +142,6 @@ func (r Run) runtimeEnvYAML() string {
 		return ""
 	}
 	// Strings and numbers always encode.
-	data, _ := yaml.Marshal(env) //nolint:errcheck // see above
+	data, _ := yaml.Marshal(env)
 	return string(data)
 }

@@ -33,7 +33,7 @@ func Scripts() []string { return pythonFiles(".") }
 // pythonFiles lists the files of a folder of entrypoints, in order.
 func pythonFiles(folder string) []string {
 	// The pattern is constant, and an embedded file system has no other errors.
-	files, _ := fs.Glob(entrypoints, path.Join("entrypoints", folder, "*.py")) //nolint:errcheck // see above
+	files, _ := fs.Glob(entrypoints, path.Join("entrypoints", folder, "*.py"))
 	for i, file := range files {
 		files[i] = strings.TrimPrefix(file, "entrypoints/")
 	}

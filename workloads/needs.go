@@ -52,7 +52,7 @@ const (
 var programs = sync.OnceValue(func() map[string]needs {
 	table := map[string]needs{}
 	// The file is embedded, and a test reads it.
-	_ = json.Unmarshal(programsJSON, &table) //nolint:errcheck // see above
+	_ = json.Unmarshal(programsJSON, &table)
 	return table
 })
 
@@ -71,7 +71,7 @@ func (n needs) inFile(w Workload) bool { return n.given(w, knobConfig, "") != ""
 func (a Args) validateNeeds(path, name string, w Workload) error {
 	program, ok := programs()[w.Script]
 	if !ok || w.validateScript(path, name) != nil {
-		return nil
+		return nil //nolint:nilerr // it is said where scripts are checked
 	}
 	errs := []error{program.checkKnobs(path+".env", w)}
 	if program.Output && w.Output == "" && w.Kind == KindRayJob {

@@ -30,9 +30,11 @@ const (
 	// LabelPriority on a job names its WorkloadPriorityClass.
 	LabelPriority = "kueue.x-k8s.io/priority-class"
 
-	// LabelName, LabelManagedBy and LabelNamespace are Kubernetes' own well-known labels.
-	LabelName      = "app.kubernetes.io/name"
+	// LabelName is Kubernetes' well-known label for what an object is a part of.
+	LabelName = "app.kubernetes.io/name"
+	// LabelManagedBy is its well-known label for the tool that made an object.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
+	// LabelNamespace is the label that it puts on a namespace itself: the name.
 	LabelNamespace = "kubernetes.io/metadata.name"
 	// ManagedBy is LabelManagedBy's value on everything that this program makes.
 	ManagedBy = "ray-on-aks"

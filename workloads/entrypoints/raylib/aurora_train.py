@@ -24,8 +24,13 @@ def train(settings: Any, run: Run) -> Mapping[str, Any]:
     known = identity.Identity(run.folder(), attempt, deciding)
     if done := known.finished():
         return {"already": True, **done}
-    base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
-    states = aurora_data.States(run.path(settings.data))
+    # What has been brought since the run began is not for it.
+    began = known.pinned() or {}
+    path = run.path(settings.base)
+    base = inputs.find(path, "the base model", BASE_BY, began.get("base", ""))
+    states = aurora_data.States(
+        run.path(settings.data), began.get("states"), began.get("static", "")
+    )
     samples = states.samples(settings.lead_hours, settings.init_times)
     used = sorted({t for s in samples for t in (s.before, s.init, s.truth)})
     made_from = {

@@ -20,16 +20,18 @@ DATA_BY = "stage (STAGE_ITEMS=viggo)"
 def answer(settings: Any, run: Run) -> Mapping[str, Any]:
     """Answers what is left of the rows, and scores all of them.
 
-    `latest` means what was the latest adapter when the run began: a later attempt goes on with it.
+    The adapter and the inputs are those of when the run began: a later attempt goes on with them.
     """
     attempt = attempt_id()
     known = identity.Identity(run.folder(), attempt, settings.deciding())
     if done := known.finished():
         return {"already": True, **done}
-    base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
-    data = inputs.find(run.path(settings.data), "the data", DATA_BY)
-    pinned = known.pinned()
-    wanted = pinned["adapter"] if pinned else settings.adapter
+    # What has been brought since the run began is not for it.
+    began = known.pinned() or {}
+    path = run.path(settings.base)
+    base = inputs.find(path, "the base model", BASE_BY, began.get("base", ""))
+    data = inputs.find(run.path(settings.data), "the data", DATA_BY, began.get("data", ""))
+    wanted = began.get("adapter", settings.adapter)
     adapter = find_adapter(settings, run, wanted, base.digest)
     rows = shards.read_rows(data.path / settings.rows, settings.max_rows)
     made_from = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import pathlib
 import re
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ class Checkpoint:
     step: int
     path: pathlib.Path
     about: dict[str, Any]
+    files: tuple[tuple[str, int, str], ...]
 
 
 class Store:
@@ -57,10 +59,13 @@ class Store:
         about: Mapping[str, Any] | None = None,
         known: Mapping[str, str] | None = None,
     ) -> Checkpoint:
-        """Makes a checkpoint valid, once all its files are there."""
+        """Makes a checkpoint valid, once all its files are there.
+
+        `known` are SHA-256 by name of all that was written. Raises StorageError if something else
+        is there.
+        """
         record = {**(about or {}), "step": step, "config": self.config, "attempt": self.attempt}
-        sealed.seal(path, record, known)
-        return Checkpoint(step, path, record)
+        return Checkpoint(step, path, record, sealed.seal(path, record, known).files)
 
     def save(
         self,
@@ -79,6 +84,7 @@ class Store:
             for name, source in sources.items():
                 if isinstance(source, bytes):
                     files.write(path / name, source)
+                    known[name] = hashlib.sha256(source).hexdigest()
                 else:
                     known[name] = files.copy(source, path / name)
             saved = self.commit(path, step, about, known)
@@ -118,20 +124,29 @@ class Store:
     def prune(self) -> None:
         """Removes all but the newest valid checkpoints.
 
-        A half-written one is removed only when it is older than what is kept, since a newer one
-        may be another attempt's that is being written. A failure to remove is logged, not raised.
+        Only what is this attempt's own or has been finished with the same config is removed: what
+        else is there may be another attempt's that is being written, or another run's. A failure to
+        remove is logged, not raised.
         """
         kept = 0
         for step, path in self._found():
             if kept >= self.keep:
-                with contextlib.suppress(OSError):
+                if self._may_go(path):
                     files.remove(path, sealed.RECORD)
-                if path.exists():
-                    log.event("checkpoint_not_removed", path=str(path))
+                    if path.exists():
+                        log.event("checkpoint_not_removed", path=str(path))
                 continue
             with contextlib.suppress(sealed.Damaged):
                 self._valid(step, path, deep=False)
                 kept += 1
+
+    def _may_go(self, path: pathlib.Path) -> bool:
+        if path.name.endswith(f".{self.attempt}"):
+            return True
+        with contextlib.suppress(OSError):
+            record = files.read_json(path / sealed.RECORD)
+            return record is not None and record["about"].get("config") == self.config
+        return False
 
     def _valid(self, step: int, path: pathlib.Path, deep: bool) -> Checkpoint:
         try:
@@ -142,7 +157,7 @@ class Store:
             raise sealed.Damaged(f"its record is of step {found.about.get('step')}")
         if found.about.get("config") != self.config:
             raise sealed.Damaged("it is of a run with other parameters")
-        return Checkpoint(step, path, found.about)
+        return Checkpoint(step, path, found.about, found.files)
 
     def _found(self) -> list[tuple[int, pathlib.Path]]:
         """Lists folders that may be checkpoints, the newest first."""

@@ -105,9 +105,15 @@ def read_json(path: pathlib.Path) -> dict[str, Any] | None:
 
 
 def remove(folder: pathlib.Path, first: str) -> None:
-    """Removes a folder, the file `first` before all others, so that it is never half valid."""
-    with contextlib.suppress(FileNotFoundError):
-        (folder / first).unlink()
+    """Removes a folder, the file `first` before all others, so that it is never half valid.
+
+    What cannot be removed stays: it is often the same disk that failed before, which is then said.
+    """
+    try:
+        (folder / first).unlink(missing_ok=True)
+    except OSError:
+        # Without the others the first would tell of what is gone.
+        return
     shutil.rmtree(folder, ignore_errors=True)
 
 

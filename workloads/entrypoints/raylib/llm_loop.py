@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raylib import adapters, checkpoints, device, files, inputs, llm_config, llm_train, log, trainer
-from raylib.errors import Interrupted, ResultError
+from raylib.errors import Interrupted, ResultError, StorageError
 from raylib.run import Run, attempt_id
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
@@ -52,22 +52,39 @@ def train(
     store = checkpoints.Store(
         run.folder() / "checkpoints", config, attempt, settings.keep_checkpoints
     )
-    resume = _restore(place, store, here)
-    arguments = llm_config.arguments(
-        settings, inputs.local(base, scratch), inputs.local(data, scratch), here / "out", resume
-    )
+    try:
+        made = _restore(place, store, here)
+        # transformers would make one more step, although all are made.
+        if made is None or not _all_steps_made(made):
+            resume, made = made, here / "out"
+            local = (inputs.local(base, scratch), inputs.local(data, scratch))
+            arguments = llm_config.arguments(settings, *local, made, resume)
+            _learn(place, settings, run, store, arguments)
+        if place.rank == 0:
+            place.say(summary=_export(settings, run, made, attempt, base.digest))
+    finally:
+        shutil.rmtree(here, ignore_errors=True)
+
+
+def _learn(
+    place: trainer.Place,
+    settings: Any,
+    run: Run,
+    store: checkpoints.Store,
+    arguments: dict[str, Any],
+) -> None:
     import llamafactory.train.tuner as tuner
 
     mirror = _mirror(place, settings, run, store)
-    try:
-        tuner.run_exp(args=arguments, callbacks=[mirror])
-        if mirror.stopped:
-            raise Interrupted(f"stopped after step {mirror.step}")
-        if place.rank == 0:
-            summary = _export(settings, run, here, attempt, mirror, base.digest)
-            place.say(summary=summary)
-    finally:
-        shutil.rmtree(here, ignore_errors=True)
+    tuner.run_exp(args=arguments, callbacks=[mirror])
+    if mirror.stopped:
+        raise Interrupted(f"stopped after step {mirror.step}")
+
+
+def _all_steps_made(checkpoint: pathlib.Path) -> bool:
+    """Tells whether a checkpoint is of the last step: the run ended before it said so."""
+    state = json.loads((checkpoint / "trainer_state.json").read_text())
+    return bool(state["global_step"] >= state["max_steps"])
 
 
 def _restore(
@@ -81,9 +98,9 @@ def _restore(
     found = found or store.at(pathlib.Path(path))
     target = here / "restored" / f"checkpoint-{found.step}"
     target.mkdir(parents=True)
-    for source in found.path.iterdir():
-        if not source.name.startswith("_"):
-            files.copy(source, target / source.name)
+    for name, _, checksum in found.files:
+        if files.copy(found.path / name, target / name) != checksum:
+            raise StorageError(f"{found.path / name} was read with another content than before")
     log.event("resumed", step=found.step, path=path)
     return target
 
@@ -102,6 +119,12 @@ def _mirror(place: trainer.Place, settings: Any, run: Run, store: checkpoints.St
             self.progress: log.Progress | None = None
             self.tokens = 0
 
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            """Counts time and tokens from here; a restored state has those of earlier attempts."""
+            self.step, self.tokens = state.global_step, int(state.num_input_tokens_seen)
+            if place.rank == 0:
+                self.progress = log.Progress(state.max_steps, "tokens", settings.log_steps, run.id)
+
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             """Asks all workers together whether to stop here, with a checkpoint."""
             self.step = state.global_step
@@ -117,11 +140,8 @@ def _mirror(place: trainer.Place, settings: Any, run: Run, store: checkpoints.St
                 raise ResultError(
                     f"step {state.global_step} has the loss {loss} and gradients of norm {norm}"
                 )
-            if place.rank:
-                return
             if self.progress is None:
-                self.progress = log.Progress(state.max_steps, "tokens", settings.log_steps, run.id)
-                self.tokens = 0
+                return
             seen = int(state.num_input_tokens_seen)
             items, self.tokens = seen - self.tokens, seen
             self.progress.step(state.global_step, items, loss=loss, gradient_norm=norm)
@@ -144,13 +164,11 @@ def _mirror(place: trainer.Place, settings: Any, run: Run, store: checkpoints.St
     return Mirror()
 
 
-def _export(
-    settings: Any, run: Run, here: pathlib.Path, attempt: str, mirror: Any, base: str
-) -> dict[str, Any]:
-    """Registers the adapter, complete or not at all, and returns the summary."""
+def _export(settings: Any, run: Run, made: pathlib.Path, attempt: str, base: str) -> dict[str, Any]:
+    """Registers the adapter in `made`, complete or not at all, and returns the summary."""
     from safetensors import safe_open
 
-    made, folder = here / "out", here / "adapter"
+    folder = made / "adapter"
     folder.mkdir()
     for name in ADAPTER_FILES:
         if not (made / name).is_file():
@@ -166,13 +184,14 @@ def _export(
         trainable = sum(math.prod(weights.get_slice(k).get_shape()) for k in weights.keys())  # noqa: SIM118
         if any(not weights.get_tensor(k).isfinite().all() for k in weights.keys()):  # noqa: SIM118
             raise ResultError("the adapter has weights that are not finite")
-    about = {"rank": config["r"], "base": base, "steps": mirror.step, "dataset": settings.dataset}
+    state = json.loads((made / "trainer_state.json").read_text())
+    steps = state["global_step"]
+    about = {"rank": config["r"], "base": base, "steps": steps, "dataset": settings.dataset}
     registry = adapters.Registry(run.path(llm_train.ADAPTERS), settings.task)
     registered = registry.put(folder, run.id, attempt, about)
-    state = json.loads((made / "trainer_state.json").read_text())
     losses = [h["loss"] for h in state["log_history"] if "loss" in h]
     summary = {
-        "steps": mirror.step,
+        "steps": steps,
         "first_loss": losses[0],
         "last_loss": losses[-1],
         "trainable": trainable,

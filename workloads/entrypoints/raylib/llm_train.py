@@ -26,8 +26,11 @@ def train(settings: Any, run: Run) -> Mapping[str, Any]:
     )
     if done := known.finished():
         return {"already": True, **done}
-    base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
-    data = inputs.find(run.path(settings.data), "the data", DATA_BY)
+    # What has been brought since the run began is not for it.
+    began = known.pinned() or {}
+    path = run.path(settings.base)
+    base = inputs.find(path, "the base model", BASE_BY, began.get("base", ""))
+    data = inputs.find(run.path(settings.data), "the data", DATA_BY, began.get("data", ""))
     rows = llm_config.check_data(data.path, settings.dataset)
     made_from = {"base": base.digest, "data": data.digest}
     known.pin(made_from)

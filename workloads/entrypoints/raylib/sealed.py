@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raylib import files
+from raylib.errors import StorageError
 from raylib.params import digest
 
 RECORD = "_COMPLETE.json"
@@ -61,9 +62,16 @@ def seal(
 ) -> Sealed:
     """Writes the record of a folder whose files are all there, and returns it.
 
-    `known` are SHA-256 by name that the writer has seen, so that they are not read again.
+    `known` are SHA-256 by name of all files that the writer wrote, so that they are not read again.
+    Raises StorageError if others are there, or some are not: the record would be of something that
+    nobody meant.
     """
-    listed = listing(folder, known or {})
+    try:
+        listed = listing(folder, known or {})
+    except FileNotFoundError as e:
+        raise StorageError(f"{e.filename} was removed before {folder} was complete") from e
+    if known is not None and (wrong := sorted({n for n, _, _ in listed} ^ set(known))):
+        raise StorageError(f"{folder} has not the files that were written to it: {wrong[:3]}")
     record = {"files": [list(entry) for entry in listed], "about": dict(about)}
     files.write_json(folder / RECORD, record)
     return Sealed(folder, content(listed), listed, dict(about))

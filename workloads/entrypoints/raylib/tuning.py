@@ -53,8 +53,11 @@ def search(settings: Any, run: Run) -> Mapping[str, Any]:
     known = identity.Identity(run.folder(), attempt, settings.deciding())
     if done := known.finished():
         return {"already": True, **done}
-    base = inputs.find(run.path(settings.base), "the base model", BASE_BY)
-    data = inputs.find(run.path(settings.data), "the text", DATA_BY)
+    # What has been brought since the run began is not for it.
+    began = known.pinned() or {}
+    path = run.path(settings.base)
+    base = inputs.find(path, "the base model", BASE_BY, began.get("base", ""))
+    data = inputs.find(run.path(settings.data), "the text", DATA_BY, began.get("data", ""))
     made_from = {"base": base.digest, "data": data.digest}
     known.pin(made_from)
     config = known.digest

@@ -13,7 +13,7 @@ from programs import AURORA
 
 import aurora_finetune
 from raylib import aurora_data, aurora_model, aurora_train, identity, params, sealed, tiny
-from raylib.errors import IdentityError, InputError, ResultError
+from raylib.errors import IdentityError, InputError, Interrupted, ResultError
 from raylib.run import Run
 
 
@@ -111,3 +111,35 @@ def test_a_finished_run_needs_nothing_and_a_changed_one_is_refused(aurora_mount,
     with pytest.raises(IdentityError, match="parameter seed"):
         identity.Identity(tmp_path / "r", "b", deciding).pin({})
         aurora_train.train(dataclasses.replace(settings, seed=1), run)
+
+
+def test_a_run_that_began_goes_on_with_its_states_and_a_new_one_takes_all(
+    aurora_mount, tmp_path, monkeypatch
+):
+    settings, fitted = params.load(aurora_finetune.Settings, AURORA), []
+
+    def fit(loop, config, *_):
+        fitted.append(sorted(config["inputs"]["states"]))
+        raise Interrupted("stopped")
+
+    monkeypatch.setattr(aurora_train.trainer, "fit", fit)
+
+    def train(out):
+        with pytest.raises(Interrupted):
+            run = Run(id=out, storage=str(aurora_mount), output=str(tmp_path / out))
+            aurora_train.train(settings, run)
+
+    def bring(name, write, *args):
+        folder = aurora_mount / name
+        folder.mkdir(parents=True)
+        write(folder, *args)
+        sealed.seal(folder, {"finished": "2026-01-01"})
+
+    train("began")
+    time = datetime.datetime(2021, 8, 30, 6)
+    bring(f"aurora/data/era5/{aurora_data.name(time)}/a1", tiny.states, time)
+    bring("models/microsoft/aurora/a2", tiny.aurora, 1)
+    train("began")
+    train("new")
+    assert fitted[0] == fitted[1]
+    assert set(fitted[2]) == {*fitted[0], "20210830T06"}

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("peft")
 
-from raylib import adapters, batch, identity, scoring, shards
+from raylib import adapters, batch, identity, scoring, sealed, shards, tiny_llm
 from raylib.errors import ClusterError, InputError, ResultError
 
 
@@ -99,7 +99,11 @@ def test_the_whole_batch_goes_on_with_what_is_left(
     assert here == []
 
 
-def test_a_later_adapter_does_not_mix_into_a_run_that_began(
+def more_rows(folder, count):
+    tiny_llm.write_data(folder, test=12 + count)
+
+
+def test_what_came_later_does_not_mix_into_a_run_that_began(
     batch_settings, batch_run, llm_adapter, make_adapter, here, monkeypatch
 ):
     finish = batch._finish
@@ -109,6 +113,11 @@ def test_a_later_adapter_does_not_mix_into_a_run_that_began(
     later = make_adapter("later", seed=9)
     registry = adapters.Registry(batch_run.path(batch_settings.adapters), batch_settings.task)
     assert registry.find(adapters.LATEST, "w").digest == later.digest
+    for kind, write in ((batch_settings.base, tiny_llm.qwen), (batch_settings.data, more_rows)):
+        newer = batch_run.path(kind) / "a2"
+        newer.mkdir()
+        write(newer, 9)
+        sealed.seal(newer, {"finished": "2026-01-01"})
     monkeypatch.setattr(batch, "_finish", finish)
     here.clear()
     assert batch.answer(batch_settings, batch_run)["adapter"] == llm_adapter.digest

@@ -91,16 +91,46 @@ def test_pruning_keeps_the_newest_valid_ones(tmp_path):
     assert (tmp_path / "step-000000002.a1").exists()
 
 
-def test_pruning_leaves_what_another_attempt_is_writing(tmp_path):
+def test_pruning_leaves_what_is_not_its_own_and_not_finished(tmp_path):
     other = store(tmp_path, "other").begin(5)
     files.write(other / "model.bin", b"half")
+    elsewhere = store(tmp_path, "elsewhere", config="other").save(2, DATA).path
     mine = store(tmp_path, "mine", keep=1)
-    for step in (3, 4):
-        mine.save(step, DATA)
-    assert other.exists()
-    assert mine.newest().step == 4
+    half = mine.begin(1)
+    done = store(tmp_path, "done").save(3, DATA).path
     mine.save(6, DATA)
-    assert not other.exists()
+    assert other.exists()
+    assert elsewhere.exists()
+    assert not half.exists()
+    assert not done.exists()
+
+
+def test_what_is_sealed_is_what_was_written(tmp_path):
+    known = {"a": "0", "b": "1"}
+    files.write(tmp_path / "a", b"a")
+    with pytest.raises(StorageError, match="has not the files that were written to it"):
+        sealed.seal(tmp_path, {}, known)
+    files.write(tmp_path / "b", b"b")
+    files.write(tmp_path / "c", b"c")
+    with pytest.raises(StorageError, match="has not the files that were written to it"):
+        sealed.seal(tmp_path, {}, known)
+    (tmp_path / "c").unlink()
+    assert [f[0] for f in sealed.seal(tmp_path, {}, known).files] == ["a", "b"]
+
+
+def test_a_checkpoint_that_loses_a_file_while_it_is_written_is_not_saved(tmp_path, monkeypatch):
+    s = store(tmp_path)
+    write = files.write
+
+    def lost(path, data):
+        write(path, data)
+        if path.name == "rng.bin":
+            path.with_name("model.bin").unlink()
+
+    monkeypatch.setattr(files, "write", lost)
+    with pytest.raises(StorageError, match=r"model\.bin"):
+        s.save(1, DATA)
+    assert s.newest() is None
 
 
 def test_overlapping_attempts_do_not_touch_each_other(tmp_path):

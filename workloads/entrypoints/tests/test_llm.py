@@ -9,7 +9,17 @@ pytest.importorskip("llamafactory")
 from programs import fill_the_disk
 
 import llm_finetune
-from raylib import adapters, llm_config, llm_loop, params, sealed, tiny_llm
+from raylib import (
+    adapters,
+    checkpoints,
+    llm_config,
+    llm_loop,
+    llm_train,
+    log,
+    params,
+    sealed,
+    tiny_llm,
+)
 from raylib.errors import InputError, Interrupted, ParameterError, ResultError, StorageError
 from raylib.run import Run
 
@@ -63,6 +73,90 @@ def test_resuming_gives_the_very_bits_of_an_uninterrupted_run(train, llm_mount, 
     assert parts["last_loss"] == whole["last_loss"]
     assert (parts["steps"], parts["first_loss"]) == (4, whole["first_loss"])
     assert parts["adapter"] == whole["adapter"]
+
+
+def test_a_run_that_ended_after_its_last_step_makes_no_other(
+    train, llm_mount, tmp_path, monkeypatch
+):
+    whole = train("whole")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as m:
+        m.setattr(adapters.Registry, "put", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train("parts")
+    assert sorted(p.name[:14] for p in (tmp_path / "parts/checkpoints").iterdir())[-1:] == [
+        "step-000000004"
+    ]
+    parts = train("parts")
+    assert (parts["steps"], parts["adapter"]) == (4, whole["adapter"])
+    assert (parts["first_loss"], parts["last_loss"]) == (whole["first_loss"], whole["last_loss"])
+    assert weights(llm_mount, "whole") == weights(llm_mount, "parts")
+    found = adapters.Registry(llm_mount / "llm-pipeline/adapters", "viggo").find("parts", "w")
+    assert found.about["steps"] == 4
+
+
+def test_progress_counts_from_where_an_attempt_begins(train, monkeypatch):
+    seen = []
+    step = log.Progress.step
+    monkeypatch.setattr(
+        log.Progress, "step", lambda p, n, items=0, **v: (seen.append(items), step(p, n, items))[1]
+    )
+    with pytest.raises(Interrupted):
+        train("parts", stop_after=3)
+    before = list(seen)
+    train("parts")
+    assert len(before) == 3
+    assert len(seen) == 4
+    # The tokens of a batch of two short rows, and not of all batches before it.
+    assert seen[3] < 2 * max(before)
+
+
+def test_a_checkpoint_that_changes_while_it_is_copied_is_refused(train, tmp_path, monkeypatch):
+    with pytest.raises(Interrupted):
+        train("parts", stop_after=3)
+    newest = checkpoints.Store.newest
+
+    def changed(store):
+        found = newest(store)
+        weights = found.path / "optimizer.pt"
+        weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+        (found.path / "more.bin").write_bytes(b"not of it")
+        return found
+
+    monkeypatch.setattr(checkpoints.Store, "newest", changed)
+    with pytest.raises(StorageError, match=r"optimizer\.pt was read with another content"):
+        train("parts")
+
+
+def test_a_run_that_began_goes_on_with_its_data_and_a_new_one_takes_the_newest(
+    llm_mount, tmp_path, monkeypatch
+):
+    settings = params.load(llm_finetune.Settings, TINY)
+    fitted = []
+
+    def fit(loop, config, *_):
+        fitted.append(config["inputs"])
+        raise Interrupted("stopped")
+
+    monkeypatch.setattr(llm_train.trainer, "fit", fit)
+
+    def train(out):
+        with pytest.raises(Interrupted):
+            run = Run(id=out, storage=str(llm_mount), output=str(tmp_path / out))
+            llm_train.train(settings, run)
+
+    train("began")
+    newer = llm_mount / settings.data / "a2"
+    newer.mkdir()
+    tiny_llm.write_data(newer, train=50)
+    sealed.seal(newer, {"finished": "2026-01-01"})
+    train("began")
+    train("new")
+    assert fitted[0] == fitted[1]
+    assert fitted[2]["data"] != fitted[0]["data"]
 
 
 def test_a_damaged_checkpoint_costs_one_interval(train, llm_mount, tmp_path):

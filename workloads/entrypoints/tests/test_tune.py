@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("peft")
 
 import tune_gpt2
-from raylib import adapters, params, tuning, tuning_loop
-from raylib.errors import InputError
+from raylib import adapters, params, sealed, tiny_llm, tuning, tuning_loop
+from raylib.errors import InputError, Interrupted
 from raylib.run import Run
 
 TINY = {
@@ -104,6 +104,25 @@ def test_the_best_trial_is_registered(settings, llm_mount, tmp_path):
         base, next((llm_mount / "llm-pipeline/data/shakespeare").iterdir()) / "text.txt", 32
     )
     assert tuning_loop.evaluate(model, held_out, 4) == pytest.approx(best["loss"], abs=1e-5)
+
+
+def test_a_search_that_began_goes_on_with_its_text(settings, llm_mount, tmp_path, monkeypatch):
+    searched = []
+
+    def tune(settings, run, attempt, config, made_from, trials):
+        searched.append(dict(made_from))
+        raise Interrupted("stopped")
+
+    monkeypatch.setattr(tuning, "_tune", tune)
+    for _ in range(2):
+        with pytest.raises(Interrupted):
+            tuning.search(settings, run(llm_mount, tmp_path))
+        newer = llm_mount / settings.data / "a2"
+        if not newer.exists():
+            newer.mkdir()
+            tiny_llm.write_text(newer, 300)
+            sealed.seal(newer, {"finished": "2026-01-01"})
+    assert searched[0] == searched[1]
 
 
 def test_a_text_that_is_too_short_is_an_error(settings, llm_mount, tmp_path):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from raylib import errors, log, params
+from raylib import errors, leave, log, params
 from raylib.run import Run
 
 P = TypeVar("P", bound=params.Params)
@@ -29,7 +29,8 @@ lower case and without the prefix.
 Set by the platform:
 
 {run}
-{exits}"""
+{exits}
+A pod that has to go asks the program to stop by SIGTERM, and waits for it, {seconds:g} s at most."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Program(Generic[P]):
             knobs=params.describe(self.params),
             run=params.describe(Run),
             exits=exits,
+            seconds=leave.SECONDS,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from raylib import leave
 from raylib.params import Params, knob
 
 SCRATCH = "/tmp/ray-on-aks"
@@ -76,7 +77,8 @@ class Training(Machine):
         high=600,
         unit="seconds",
         result=False,
-        help="how long a SIGTERM waits for a last checkpoint; less than the pod's grace period",
+        help="how long a SIGTERM waits for a last checkpoint; a pod that has to go sends one and "
+        f"waits {leave.SECONDS:g} s at most, or as long as its grace period, if that is shorter",
     )
 
 

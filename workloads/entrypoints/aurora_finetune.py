@@ -5,11 +5,12 @@ variables. For a lead time of more than 6 hours the model is rolled out, and the
 
 Reads, below RUN_STORAGE (the workload `stage` puts them there):
 
-    models/microsoft/aurora/           the pretrained checkpoint
-    aurora/data/era5/static.nc         lsm, z, slt
-    aurora/data/era5/YYYYMMDDTHH.nc    the state at that time, UTC; a sample needs the file 6 hours
-                                       before its initial time, that of its initial time, and the
-                                       truth, named by the time that the forecast is for
+    models/microsoft/aurora/…/                the pretrained checkpoint
+    aurora/data/era5/static/…/static.nc       lsm, z, slt
+    aurora/data/era5/YYYYMMDDTHH/…/state.nc   the state at that time, UTC; a sample needs the state
+                                              6 hours before its initial time, that of its initial
+                                              time, and the truth, in the folder that is named by
+                                              the time that the forecast is for
 
 Writes checkpoints and metrics to RUN_OUTPUT and the adapter to aurora/adapters/finetune/.
 """
@@ -21,7 +22,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from raylib import program
+from raylib import aurora_data, program
 from raylib.params import knob
 from raylib.run import Run, relative_path
 from raylib.shared import Training
@@ -78,10 +79,11 @@ class Settings(Training):
     )
 
     def problems(self) -> list[str]:
-        """Refuses a lead time between the model's steps."""
+        """Refuses a lead time between the model's steps, and days that no calendar has."""
+        wrong = aurora_data.wrong_times("AURORA_INIT_TIMES", self.init_times)
         if self.lead_hours % 6:
-            return [f"AURORA_LEAD_HOURS is {self.lead_hours}, but must be a multiple of 6"]
-        return []
+            wrong.append(f"AURORA_LEAD_HOURS is {self.lead_hours}, but must be a multiple of 6")
+        return wrong
 
 
 def work(settings: Settings, run: Run) -> Mapping[str, Any]:

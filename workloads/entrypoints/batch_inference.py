@@ -76,6 +76,15 @@ class Settings(Machine):
         help="prompts on which the adapter must change something; 0 = do not check",
     )
 
+    def problems(self) -> list[str]:
+        """Refuses answers that leave no room for a prompt."""
+        if self.max_tokens >= self.max_model_len:
+            return [
+                f"BATCH_MAX_TOKENS is {self.max_tokens}, which leaves no room for a prompt in "
+                f"BATCH_MAX_MODEL_LEN, {self.max_model_len}"
+            ]
+        return []
+
 
 def work(settings: Settings, run: Run) -> Mapping[str, Any]:
     """Answers what is left of the rows and returns the scores."""

@@ -51,6 +51,15 @@ class Settings(Service):
     )
     batch_size: int = knob(16, low=1, high=1024, unit="requests", help="requests answered at once")
 
+    def problems(self) -> list[str]:
+        """Refuses answers that leave no room for a prompt."""
+        if self.max_tokens >= self.max_model_len:
+            return [
+                f"SERVE_MAX_TOKENS is {self.max_tokens}, which leaves no room for a prompt in "
+                f"SERVE_MAX_MODEL_LEN, {self.max_model_len}"
+            ]
+        return []
+
 
 def work(settings: Settings, run: Run) -> Mapping[str, Any]:
     """Serves until it is stopped, for use without a RayService."""

@@ -22,7 +22,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from raylib import program
+from raylib import aurora_data, program
 from raylib.params import Params, knob
 from raylib.run import Run
 from raylib.shared import SCRATCH
@@ -93,10 +93,20 @@ class Settings(Params):
     )
 
     def problems(self) -> list[str]:
-        """Refuses half a region."""
+        """Refuses nothing to bring, a region that is none, and days that no calendar has."""
+        wrong = aurora_data.wrong_times("STAGE_ERA5_TIMES", self.era5_times)
+        if not self.items:
+            wrong.append(f"STAGE_ITEMS is empty; name at least one of {', '.join(ITEMS)}")
         if len(self.era5_region) not in (0, 4):
-            return ["STAGE_ERA5_REGION must be four numbers: south,north,west,east"]
-        return []
+            wrong.append("STAGE_ERA5_REGION must be four numbers: south,north,west,east")
+        elif self.era5_region:
+            south, north, west, east = self.era5_region
+            if not (-90 <= south < north <= 90 and 0 <= west < east <= 360):
+                wrong.append(
+                    f"STAGE_ERA5_REGION is {self.era5_region}, but must be south,north,west,east "
+                    "with -90 <= south < north <= 90 and 0 <= west < east <= 360"
+                )
+        return wrong
 
 
 def work(settings: Settings, run: Run) -> Mapping[str, Any]:

@@ -7,7 +7,6 @@ from the records of the adapters that are complete.
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import pathlib
 from collections.abc import Mapping
 from typing import Any
@@ -48,15 +47,10 @@ class Registry:
         listed = sealed.listing(source, {})
         name = sealed.content(listed)
         for found in self._complete():
-            if found.digest == name and found.run == run:
+            if found.digest == name and found.run == run and _whole(found):
                 return found
         target = self.folder / f"{name[:16]}.{attempt}"
-        record = {
-            **about,
-            "task": self.task,
-            "run": run,
-            "finished": datetime.datetime.now(datetime.UTC).isoformat(),
-        }
+        record = {**about, "task": self.task, "run": run}
         try:
             with files.storage(f"creating {target}"):
                 target.mkdir(parents=True)
@@ -70,7 +64,7 @@ class Registry:
             files.remove(target, sealed.RECORD)
             raise
         log.event("adapter_registered", path=str(target), digest=name)
-        return Adapter(target, made.digest, run, record, made)
+        return Adapter(target, made.digest, run, made.about, made)
 
     def find(self, wanted: str, made_by: str) -> Adapter:
         """Returns the adapter of a run, by its content's digest, or the latest of the task.
@@ -81,12 +75,8 @@ class Registry:
         if wanted != LATEST:
             candidates = [a for a in candidates if wanted in (a.run, a.digest)]
         for found in candidates:
-            try:
-                sealed.read(found.path, deep=True)
-            except (sealed.Damaged, StorageError) as e:
-                log.event("adapter_passed_over", path=str(found.path), reason=str(e))
-                continue
-            return found
+            if _whole(found):
+                return found
         what = "no adapter" if wanted == LATEST else f"no adapter of {wanted!r}"
         raise InputError(
             f"{self.folder} has {what} that is complete; the workload {made_by} makes one"
@@ -109,3 +99,13 @@ class Registry:
                 found.append(Adapter(path, entry.digest, run, entry.about, entry))
         key = lambda a: (str(a.about.get("finished")), a.digest)  # noqa: E731
         return sorted(found, key=key, reverse=True)
+
+
+def _whole(found: Adapter) -> bool:
+    """Compares the content of all files with the record, and logs what differs."""
+    try:
+        sealed.read(found.path, deep=True)
+    except (sealed.Damaged, StorageError) as e:
+        log.event("adapter_passed_over", path=str(found.path), reason=str(e))
+        return False
+    return True

@@ -16,7 +16,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from raylib import inputs, sealed
+from raylib import inputs, log, sealed
 from raylib.errors import InputError
 
 SURFACE = ("2t", "10u", "10v", "msl")
@@ -27,12 +27,31 @@ STAGED_BY = "stage (STAGE_ITEMS=era5)"
 _FORM = "%Y%m%dT%H"
 
 
+class TimeError(InputError):
+    """A text that is no time."""
+
+
+def wrong_times(knob: str, texts: Sequence[str]) -> list[str]:
+    """Returns what is wrong with the times of a parameter."""
+    wrong = []
+    for text in texts:
+        try:
+            parse_time(text)
+        except TimeError as e:
+            wrong.append(f"{knob}: {e}")
+    return wrong
+
+
 def parse_time(text: str) -> datetime.datetime:
-    """Returns the time that YYYYMMDDTHH means. Raises InputError if it means none."""
+    """Returns the time that YYYYMMDDTHH means. Raises TimeError if it means none."""
     try:
-        return datetime.datetime.strptime(text, _FORM)
+        time = datetime.datetime.strptime(text, _FORM)
     except ValueError:
-        raise InputError(f"{text!r} is no time of the form YYYYMMDDTHH") from None
+        time = None
+    # Digits may be missing for strptime, but not in the name of a state.
+    if time is None or name(time) != text:
+        raise TimeError(f"{text!r} is no time of the form YYYYMMDDTHH")
+    return time
 
 
 def name(time: datetime.datetime) -> str:
@@ -101,8 +120,15 @@ class States:
         for path in sorted(self.folder.glob("????????T??")):
             if self._known and path.name not in self._known:
                 continue
-            time = parse_time(path.name)
-            self.state(time, "found in the folder")
+            try:
+                time = parse_time(path.name)
+                self.state(time, "found in the folder")
+            except InputError as e:
+                # A run that has begun must not go on without a state that it began with.
+                if self._known:
+                    raise
+                log.event("state_passed_over", path=str(path), reason=str(e))
+                continue
             there.add(time)
         found = [
             s

@@ -84,8 +84,10 @@ class Forecaster(serving.Endpoints):
             init = aurora_data.parse_time(str(body.get("init_time", "")))
             sample = aurora_data.Sample(init, datetime.timedelta(hours=hours))
             self._states.check(sample, truth=False)
+        except aurora_data.TimeError as e:
+            raise serving.Refused(400, str(e)) from None
         except InputError as e:
-            raise serving.Refused(400 if "no time" in str(e) else 404, str(e)) from None
+            raise serving.Refused(404, str(e)) from None
         result: dict[str, Any] = await self._gate.run(lambda: self._compute(init, hours))
         return result
 

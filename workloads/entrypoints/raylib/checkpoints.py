@@ -65,7 +65,8 @@ class Store:
         is there.
         """
         record = {**(about or {}), "step": step, "config": self.config, "attempt": self.attempt}
-        return Checkpoint(step, path, record, sealed.seal(path, record, known).files)
+        made = sealed.seal(path, record, known)
+        return Checkpoint(step, path, made.about, made.files)
 
     def save(
         self,
@@ -143,7 +144,7 @@ class Store:
     def _may_go(self, path: pathlib.Path) -> bool:
         if path.name.endswith(f".{self.attempt}"):
             return True
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(StorageError):
             record = files.read_json(path / sealed.RECORD)
             return record is not None and record["about"].get("config") == self.config
         return False

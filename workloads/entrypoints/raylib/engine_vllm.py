@@ -42,6 +42,9 @@ class VLLM:
             max_model_len=settings.max_model_len,
             gpu_memory_utilization=settings.gpu_memory_utilization,
             enable_prefix_caching=True,
+            # A model's own settings, such as a penalty for repetition, would make it less than
+            # greedy.
+            generation_config="vllm",
             **lora,
         )
 
@@ -66,7 +69,9 @@ class VLLM:
         ]
         made = self._llm.generate(
             [{"prompt_token_ids": prompts[i]} for i in fit],
-            SamplingParams(temperature=0.0, max_tokens=max_tokens, logprobs=0),
+            SamplingParams(
+                temperature=0.0, repetition_penalty=1.0, max_tokens=max_tokens, logprobs=0
+            ),
             lora_request=self._request if adapter else None,
             use_tqdm=False,
         )

@@ -68,7 +68,7 @@ class Transformers:
         # All is there; nothing is asked of a hub while a GPU waits.
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
         from raylib import device
 
@@ -77,6 +77,8 @@ class Transformers:
         dtype = torch.bfloat16 if settings.precision == "bf16" else torch.float32
         self._tokenizer = AutoTokenizer.from_pretrained(os.fspath(base), padding_side="left")
         model = AutoModelForCausalLM.from_pretrained(os.fspath(base), dtype=dtype)
+        # A model's own settings, such as a penalty for repetition, would make it less than greedy.
+        model.generation_config = GenerationConfig()
         self._adapted = adapter is not None
         if adapter is not None:
             model = self._with_adapter(model, adapter)
@@ -135,9 +137,6 @@ class Transformers:
                 max_new_tokens=max_tokens,
                 do_sample=False,
                 num_beams=1,
-                temperature=None,
-                top_p=None,
-                top_k=None,
                 pad_token_id=self._tokenizer.pad_token_id,
                 eos_token_id=self._tokenizer.eos_token_id,
                 return_dict_in_generate=True,

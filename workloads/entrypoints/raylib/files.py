@@ -95,12 +95,16 @@ def write_json(path: pathlib.Path, value: Mapping[str, Any]) -> None:
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any] | None:
-    """Returns what `write_json` wrote, or None if the file is absent, cut off or damaged."""
+    """Returns what `write_json` wrote, or None if the file is absent, cut off or damaged.
+
+    Raises StorageError if it is there and cannot be read.
+    """
     try:
-        outer = json.loads(path.read_bytes())
+        with storage(f"reading {path}"):
+            outer = json.loads(path.read_bytes())
         value = outer["value"]
         return value if digest(value) == outer["sha256"] else None
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
         return None
 
 

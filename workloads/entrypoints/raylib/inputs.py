@@ -1,6 +1,6 @@
 """Inputs on the mount, and their copies on the node's own disk.
 
-An input is a complete folder, or a folder that holds complete folders, of which the newest counts:
+An input is a complete folder, or else one that holds complete folders, of which the newest counts:
 whatever writes an input makes a new one, so a reader never sees a half-written one. Models are
 copied to the node before use, since a library that maps a file into memory reads a mount in small
 pieces.
@@ -24,7 +24,8 @@ _MARGIN = 256 << 20
 def find(folder: pathlib.Path, what: str, made_by: str, digest: str = "") -> sealed.Sealed:
     """Returns the input in a folder, that of a digest if one is given; compares sizes only.
 
-    A run asks for what it began with by its digest, since another may be brought meanwhile. Raises
+    A folder that is complete itself, such as data of one's own, counts before those in it. A run
+    asks for what it began with by its digest, since another may be brought meanwhile. Raises
     InputError that says what is missing and which workload `made_by` brings it.
     """
     reasons: list[str] = []
@@ -32,8 +33,12 @@ def find(folder: pathlib.Path, what: str, made_by: str, digest: str = "") -> sea
     for path in (folder, *_subfolders(folder)):
         try:
             one = sealed.read(path, deep=False)
+            if not one.files:
+                raise sealed.Damaged("it has no files")
             if digest and one.digest != digest:
                 raise sealed.Damaged(f"its content is not {digest[:12]}, which the run began with")
+            if path == folder:
+                return one
             found.append(one)
         except (sealed.Damaged, StorageError) as e:
             if path != folder or not reasons:

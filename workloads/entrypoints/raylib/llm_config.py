@@ -108,7 +108,7 @@ def check_data(folder: pathlib.Path, dataset: str) -> int:
         return -1
     key = entry.get("columns", {}).get("messages", "messages")
     rows = 0
-    with open(path, encoding="utf-8") as f:
+    with open(path, "rb") as f:
         for number, line in enumerate(f, 1):
             _check_row(line, key, f"{path}, line {number}")
             rows += 1
@@ -117,7 +117,7 @@ def check_data(folder: pathlib.Path, dataset: str) -> int:
     return rows
 
 
-def _check_row(line: str, key: str, where: str) -> None:
+def _check_row(line: bytes, key: str, where: str) -> None:
     try:
         messages = json.loads(line)[key]
         roles = [m["role"] for m in messages if m["role"] != "system"]

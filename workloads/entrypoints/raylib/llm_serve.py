@@ -20,6 +20,9 @@ from raylib.run import Run
 _FIXED = {"temperature": (0, None), "top_p": (1, None), "n": (1, None), "stream": (False, None)}
 _KNOWN = {"model", "messages", "max_tokens", "max_completion_tokens", "seed", "user", *_FIXED}
 
+# A conversation, the longest answer, and who waits for it.
+_Entry = tuple[tuple[Any, ...], int, "asyncio.Future[engines.Answer]"]
+
 
 class Chat(serving.Endpoints):
     """Holds an engine with its adapter and answers conversations, several at once."""
@@ -42,7 +45,7 @@ class Chat(serving.Endpoints):
             "digest": found.digest if found else adapters.NONE,
         }
         self._gate = serving.Gate(settings.max_waiting)
-        self._queue: list[tuple[tuple[Any, ...], int, asyncio.Future[engines.Answer]]] = []
+        self._queue: list[_Entry] = []
         self._open = {("GET", "/health"): self._health}
         self._closed = {
             ("GET", "/v1/models"): self._models,
@@ -100,13 +103,16 @@ class Chat(serving.Endpoints):
                 or not isinstance(m.get("content"), str)
             ):
                 raise serving.Refused(400, "each message must have a role and a text as content")
-        most = body.get("max_completion_tokens") or body.get("max_tokens")
+        return [{"role": m["role"], "content": m["content"]} for m in messages], self._most(body)
+
+    def _most(self, body: Mapping[str, Any]) -> int:
+        """Returns the longest answer that is asked for, in tokens. Raises Refused."""
         limit = self._settings.max_tokens
-        if most is None:
-            most = limit
+        given = (body.get("max_completion_tokens"), body.get("max_tokens"))
+        most = next((g for g in given if g is not None), limit)
         if type(most) is not int or not 1 <= most <= limit:
             raise serving.Refused(400, f"max_tokens must be from 1 to {limit}")
-        return [{"role": m["role"], "content": m["content"]} for m in messages], most
+        return most
 
     async def _answer(self, messages: list[dict[str, str]], most: int) -> engines.Answer:
         """Waits for the engine; whoever gets it first answers for those that wait too."""
@@ -116,6 +122,7 @@ class Chat(serving.Endpoints):
         try:
             await self._gate.run(self._batch)
         except BaseException:
+            mine.cancel()
             with contextlib.suppress(ValueError):
                 self._queue.remove(entry)
             raise
@@ -135,21 +142,37 @@ class Chat(serving.Endpoints):
         try:
             made = self._engine.generate([list(e[0]) for e in some], most)
         except Exception as e:
-            for _, _, future in some:
-                future.get_loop().call_soon_threadsafe(_fail, future, e)
-            raise
-        for (_, _, future), answer in zip(some, made, strict=True):
-            future.get_loop().call_soon_threadsafe(_set, future, answer)
+            if len(some) == 1:
+                _tell(some[0], e)
+                return
+            log.event("answers_one_by_one", requests=len(some), reason=f"{type(e).__name__}: {e}")
+            for entry in some:
+                self._alone(entry)
+            return
+        for entry, answer in zip(some, made, strict=True):
+            _tell(entry, answer)
+
+    def _alone(self, entry: _Entry) -> None:
+        """Answers one of several that could not be answered together: one of them is to blame."""
+        try:
+            _tell(entry, self._engine.generate([list(entry[0])], entry[1])[0])
+        except Exception as e:
+            _tell(entry, e)
 
 
-def _set(future: asyncio.Future[engines.Answer], answer: engines.Answer) -> None:
-    if not future.done():
-        future.set_result(answer)
+def _tell(entry: _Entry, result: engines.Answer | Exception) -> None:
+    """Gives an answer, or why there is none, to the one that waits for it."""
 
+    def tell() -> None:
+        if future.done():
+            return
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
 
-def _fail(future: asyncio.Future[engines.Answer], why: Exception) -> None:
-    if not future.done():
-        future.set_exception(why)
+    future = entry[2]
+    future.get_loop().call_soon_threadsafe(tell)
 
 
 def parts(settings: Any, run: Run, base: str = "") -> tuple[sealed.Sealed, adapters.Adapter | None]:

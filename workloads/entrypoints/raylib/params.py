@@ -51,7 +51,9 @@ def knob(default: Any = None, **known: Any) -> Any:
     """
     facts = Knob(**known)
     return dataclasses.field(
-        default=dataclasses.MISSING if facts.required else default, metadata={_KEY: facts}
+        default=dataclasses.MISSING if facts.required else default,
+        repr=not facts.secret,
+        metadata={_KEY: facts},
     )
 
 
@@ -103,7 +105,7 @@ def load(cls: type[T], env: Mapping[str, str]) -> T:
                 problems.append(f"{name} is not set; it is {_facts(f).help}")
             continue
         try:
-            values[f.name] = _parse(raw, hints[f.name], _facts(f))
+            values[f.name] = _parse(raw, hints[f.name], _facts(f), f.default)
         except ValueError as e:
             shown = "" if _facts(f).secret else f" {raw!r}"
             problems.append(f"{name} is{shown} {e}{_rule(f, hints[f.name])}")
@@ -156,16 +158,12 @@ def _from_file(cls: type[Params], env: Mapping[str, str], problems: list[str]) -
     path = env.get(name)
     if not path:
         return {}
-    import yaml
+    from raylib import paramfile
 
     try:
-        with open(path, encoding="utf-8") as f:
-            content = yaml.safe_load(f) or {}
-    except (OSError, yaml.YAMLError) as e:
-        problems.append(f"{name} is {path!r}, which cannot be read: {e}")
-        return {}
-    if not isinstance(content, dict):
-        problems.append(f"{name}: {path} must hold keys and values")
+        content = paramfile.read(path)
+    except ValueError as e:
+        problems.append(f"{name} is {path!r}, {e}")
         return {}
     fields = {f.name: f for f in dataclasses.fields(cls)}
     for key in content:
@@ -176,22 +174,24 @@ def _from_file(cls: type[Params], env: Mapping[str, str], problems: list[str]) -
     return {k: v for k, v in content.items() if k in fields and not _facts(fields[k]).secret}
 
 
-def _parse(raw: Any, hint: Any, facts: Knob) -> Any:
+def _parse(raw: Any, hint: Any, facts: Knob, default: Any) -> Any:
     if typing.get_origin(hint) is tuple:
         element = typing.get_args(hint)[0]
         items = raw.split(",") if isinstance(raw, str) else raw
         if not isinstance(items, list | tuple):
             items = [items]
         stripped = [i.strip() if isinstance(i, str) else i for i in items]
-        return tuple(_parse(i, element, facts) for i in stripped if i != "")
+        return tuple(_parse(i, element, facts, default) for i in stripped if i != "")
+    if raw is None or isinstance(raw, list | tuple | dict):
+        raise ValueError(f"which is no {_KINDS[hint]}")
     value = _scalars[hint](str(raw))
     if hint is str:
         if facts.choices and value not in facts.choices:
             raise ValueError(f"which is not allowed{nearest(value, facts.choices)}")
-        if facts.pattern and value and not re.fullmatch(facts.pattern, value):
-            raise ValueError("which has the wrong form")
         if facts.required and not value:
             raise ValueError("which is empty")
+        if facts.pattern and value != default and not re.fullmatch(facts.pattern, value):
+            raise ValueError("which has the wrong form")
         return value
     if (facts.low is not None and value < facts.low) or (
         facts.high is not None and value > facts.high
@@ -205,7 +205,8 @@ def _number(text: str, kind: type[int] | type[float]) -> float:
         value = kind(text)
     except ValueError:
         raise ValueError(f"which is no {_KINDS[kind]}") from None
-    if not math.isfinite(value):
+    # A whole number may be too large to ask.
+    if kind is float and not math.isfinite(value):
         raise ValueError("which is not finite")
     return value
 
@@ -235,9 +236,9 @@ def _rule(f: dataclasses.Field[Any], hint: Any) -> str:
     if facts.unit:
         parts.append(facts.unit)
     if facts.low is not None:
-        parts.append(f"at least {facts.low:g}")
+        parts.append(f"at least {facts.low}")
     if facts.high is not None:
-        parts.append(f"at most {facts.high:g}")
+        parts.append(f"at most {facts.high}")
     if f.default is dataclasses.MISSING:
         parts.append("required")
     else:

@@ -30,7 +30,7 @@ Set by the platform:
 
 {run}
 {exits}
-A pod that has to go asks the program to stop by SIGTERM, and waits for it, {seconds:g} s at most."""
+A pod that has to go asks the program to end by SIGTERM, and waits {seconds:g} s for it at most."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ wants to say of them.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import os
 import pathlib
 from collections.abc import Mapping
@@ -64,7 +65,8 @@ def seal(
 
     `known` are SHA-256 by name of all files that the writer wrote, so that they are not read again.
     Raises StorageError if others are there, or some are not: the record would be of something that
-    nobody meant.
+    nobody meant. What `about` does not say is said: `finished`, the time, by which readers choose
+    the newest. The digest does not depend on it.
     """
     try:
         listed = listing(folder, known or {})
@@ -72,29 +74,33 @@ def seal(
         raise StorageError(f"{e.filename} was removed before {folder} was complete") from e
     if known is not None and (wrong := sorted({n for n, _, _ in listed} ^ set(known))):
         raise StorageError(f"{folder} has not the files that were written to it: {wrong[:3]}")
-    record = {"files": [list(entry) for entry in listed], "about": dict(about)}
+    now = datetime.datetime.now(datetime.UTC).isoformat()
+    said = {"finished": now, **about}
+    record = {"files": [list(entry) for entry in listed], "about": said}
     files.write_json(folder / RECORD, record)
-    return Sealed(folder, content(listed), listed, dict(about))
+    return Sealed(folder, content(listed), listed, said)
 
 
 def read(folder: pathlib.Path, deep: bool = True) -> Sealed:
-    """Returns a complete folder. Raises Damaged if it does not count.
+    """Returns a complete folder. Raises Damaged if it does not count, StorageError if unreadable.
 
     `deep` compares the SHA-256 of each file; otherwise only sizes are compared.
     """
     record = files.read_json(folder / RECORD)
     if record is None:
-        whole = (folder / RECORD).exists()
+        with files.storage(f"reading {folder}"):
+            whole = (folder / RECORD).exists()
         raise Damaged("its record is damaged" if whole else "it has no record")
     listed = tuple((str(n), int(s), str(h)) for n, s, h in record["files"])
     for name, size, checksum in listed:
         path = folder / name
         try:
-            found = path.stat().st_size
+            with files.storage(f"reading {path}"):
+                found = path.stat().st_size
             if found != size:
                 raise Damaged(f"{name} has {found} of {size} bytes")
             if deep and files.sha256(path) != checksum:
                 raise Damaged(f"{name} has another content than it was written with")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise Damaged(f"{name} is missing") from None
     return Sealed(folder, content(listed), listed, record["about"])

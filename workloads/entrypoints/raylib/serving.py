@@ -71,7 +71,10 @@ class Gate:
         self._lock = asyncio.Lock()
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        """Runs blocking work in a thread. Raises Refused if too many wait."""
+        """Runs blocking work in a thread. Raises Refused if too many wait.
+
+        A caller may go while it runs; the next one begins only when it has ended all the same.
+        """
         if self._lock.locked() and self._waiting >= self._most:
             raise Refused(503, f"{self._waiting} requests are waiting; try again later")
         self._waiting += 1
@@ -79,10 +82,15 @@ class Gate:
             await self._lock.acquire()
         finally:
             self._waiting -= 1
-        try:
-            return await asyncio.to_thread(work)
-        finally:
-            self._lock.release()
+        running = asyncio.create_task(asyncio.to_thread(work))
+        running.add_done_callback(self._ended)
+        return await asyncio.shield(running)
+
+    def _ended(self, running: asyncio.Task[Any]) -> None:
+        self._lock.release()
+        # If nobody waits for it any more, its error is not one that nobody looked at.
+        if not running.cancelled():
+            running.exception()
 
 
 Handler = Callable[[Request], Any]
@@ -121,7 +129,9 @@ class Endpoints:
 def error(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Returns an error in the form of OpenAI's API."""
     kind = "invalid_request_error" if status < 500 else "server_error"
-    content = {"error": {"message": message, "type": kind, "code": status}}
+    # What a caller sent may be in it, and JSON can hold half a character.
+    readable = message.encode("utf-8", "replace").decode()
+    content = {"error": {"message": readable, "type": kind, "code": status}}
     return JSONResponse(content, status, dict(headers or {}))
 
 

@@ -30,9 +30,15 @@ def read_rows(path: pathlib.Path, most: int) -> list[list[dict[str, str]]]:
     """
     rows: list[list[dict[str, str]]] = []
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
+        with files.storage(f"reading {path}"):
+            # Only a newline ends a row: a text may hold other ends of lines.
+            lines = path.read_bytes().decode().removesuffix("\n").split("\n")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise InputError(f"{path} is missing; the workload stage brings it") from None
+    except UnicodeDecodeError as e:
+        raise InputError(f"{path} is no text in UTF-8: {e}") from None
+    if lines == [""]:
+        raise InputError(f"{path} has no rows")
     for number, line in enumerate(lines, 1):
         try:
             messages = json.loads(line)["messages"]
@@ -42,8 +48,6 @@ def read_rows(path: pathlib.Path, most: int) -> list[list[dict[str, str]]]:
         if len(roles) != len(messages) or roles[-1:] != ["assistant"] or len(roles) < 2:
             raise InputError(f"{path}, line {number} must end with the assistant's answer")
         rows.append(messages)
-    if not rows:
-        raise InputError(f"{path} has no rows")
     return rows[:most] if most else rows
 
 
@@ -85,8 +89,9 @@ class Results:
                 log.event("shard_passed_over", path=str(path), reason=str(e))
                 continue
             want = {"config": self.config, "first": shard.first, "end": shard.end}
-            if found.about != want:
+            if {k: found.about.get(k) for k in want} != want:
                 log.event("shard_passed_over", path=str(path), reason="it is of another plan")
                 continue
-            return [json.loads(line) for line in (path / FILE).read_text().splitlines()]
+            text = (path / FILE).read_text(encoding="utf-8")
+            return [json.loads(line) for line in text.removesuffix("\n").split("\n")]
         return None

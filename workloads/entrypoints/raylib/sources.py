@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import fnmatch
 import hashlib
+import http.client
 import json
 import pathlib
 import shutil
@@ -39,7 +41,8 @@ def hub(repository: str, revision: str, patterns: Sequence[str], folder: pathlib
     """
     from huggingface_hub import HfApi, hf_hub_download
 
-    listed = HfApi().repo_info(repository, revision=revision, files_metadata=True).siblings
+    with _asking(f"{repository}@{revision}"):
+        listed = HfApi().repo_info(repository, revision=revision, files_metadata=True).siblings
     chosen = [f for f in listed or [] if _fits(f.rfilename, patterns)]
     if not chosen:
         raise InputError(f"{repository}@{revision} has no file like {', '.join(patterns)}")
@@ -47,7 +50,8 @@ def hub(repository: str, revision: str, patterns: Sequence[str], folder: pathlib
     if needed > free:
         raise StorageError(f"{repository} takes {needed} bytes, but {free} are free in {folder}")
     for f in chosen:
-        hf_hub_download(repository, f.rfilename, revision=revision, local_dir=folder)
+        with _asking(f"{repository}/{f.rfilename}"):
+            hf_hub_download(repository, f.rfilename, revision=revision, local_dir=folder)
         path = folder / f.rfilename
         if f.size is not None and path.stat().st_size != f.size:
             raise InputError(f"{repository}/{f.rfilename} has not the size that the hub says")
@@ -55,6 +59,19 @@ def hub(repository: str, revision: str, patterns: Sequence[str], folder: pathlib
             raise InputError(f"{repository}/{f.rfilename} has not the content that the hub says")
     # The client's own notes.
     shutil.rmtree(folder / ".cache", ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _asking(what: str) -> Iterator[None]:
+    """Turns what the hub and its client answer with into InputError, but for a full disk here."""
+    import httpx
+
+    try:
+        with files.storage(f"downloading {what}"):
+            yield
+    # The client raises the latter where it is told to be offline, or has been given nonsense.
+    except (OSError, httpx.HTTPError, ValueError) as e:
+        raise InputError(f"{what} cannot be read from the hub: {e}") from e
 
 
 def _fits(name: str, patterns: Sequence[str]) -> bool:
@@ -70,10 +87,12 @@ def _read(url: str) -> bytes:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
             data: bytes = answer.read()
             want = answer.headers.get("Content-Length")
-    except OSError as e:
+    except (OSError, http.client.HTTPException) as e:
         raise InputError(f"{url} cannot be read: {e}") from e
     if want is not None and len(data) != int(want):
         raise InputError(f"{url}: {len(data)} of {want} bytes arrived")
+    if not data.strip():
+        raise InputError(f"{url} is empty")
     return data
 
 
@@ -93,14 +112,15 @@ def viggo(url: str, folder: pathlib.Path) -> None:
     """
     for name in ("train", "test"):
         source = f"{url.rstrip('/')}/{name}.jsonl"
-        lines = list(_conversations(_read(source).decode("utf-8"), source))
+        lines = list(_conversations(_read(source), source))
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     info = tiny_llm.dataset_info("viggo", "train.jsonl")
     (folder / "dataset_info.json").write_text(json.dumps(info, indent=1))
 
 
-def _conversations(content: str, source: str) -> Iterator[str]:
-    for number, line in enumerate(content.splitlines(), 1):
+def _conversations(content: bytes, source: str) -> Iterator[str]:
+    # Only a newline ends a row: a text may hold other ends of lines.
+    for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
         try:

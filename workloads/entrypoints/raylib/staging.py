@@ -43,7 +43,8 @@ def _compare(
     for relative, wanted in wanted_items(settings).items():
         try:
             found = inputs.find(run.path(relative), relative, "stage")
-            same = found.about.get("source") == wanted[0]
+            # What names no source is someone's own, which takes the place of what is staged.
+            same = found.about.get("source", wanted[0]) == wanted[0]
         except InputError:
             same = False
         (there if same else missing)[relative] = wanted
@@ -52,6 +53,8 @@ def _compare(
 
 def one(settings: Any, folder: pathlib.Path, source: str, fetch: Fetch) -> None:
     """Brings one item: to this node first, and from there to a new folder on the mount."""
+    # What an earlier attempt left half-written stays: it cannot be told from what an attempt that
+    # overlaps is writing now. Readers pass over it.
     attempt = attempt_id()
     local = pathlib.Path(settings.scratch) / "stage" / attempt
     target = folder / attempt
@@ -59,7 +62,8 @@ def one(settings: Any, folder: pathlib.Path, source: str, fetch: Fetch) -> None:
     try:
         with files.storage(f"creating {local}"):
             local.mkdir(parents=True)
-        fetch(local)
+        with files.storage(f"bringing {source} to {local}"):
+            fetch(local)
         known = {}
         listed = sealed.listing(local, {})
         if not listed:
@@ -71,8 +75,7 @@ def one(settings: Any, folder: pathlib.Path, source: str, fetch: Fetch) -> None:
             if known[name] != checksum:
                 raise InputError(f"{local / name} changed while it was copied")
             log.event("brought", file=name, bytes=size)
-        now = datetime.datetime.now(datetime.UTC).isoformat()
-        sealed.seal(target, {"source": source, "finished": now}, known)
+        sealed.seal(target, {"source": source}, known)
     except BaseException:
         if target.exists():
             files.remove(target, sealed.RECORD)

@@ -20,6 +20,8 @@ TASK = "shakespeare"
 ADAPTERS = "llm-pipeline/adapters"
 BASE_BY = "stage (STAGE_ITEMS=gpt2)"
 DATA_BY = "stage (STAGE_ITEMS=shakespeare)"
+# The loss that a trial reports for one that is not finite, with which Ray Tune cannot compare.
+DIVERGED = 1e30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,10 +143,10 @@ def _best(
     scores = []
     for trial in trials:
         found = store(run, trial, config, settings.keep_checkpoints).newest()
-        if found is not None:
-            scores.append((float(found.about["losses"][-1]), trial, found))
+        if found is not None and math.isfinite(loss := float(found.about["losses"][-1])):
+            scores.append((loss, trial, found))
     if not scores:
-        raise ResultError("no trial has left a checkpoint")
+        raise ResultError("no trial has left a checkpoint with a finite loss")
     scores.sort(key=lambda s: (s[0], s[1].number))
     loss, trial, found = scores[0]
     folder = pathlib.Path(settings.scratch) / "best" / attempt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import pathlib
 import random
 from collections.abc import Callable, Mapping
@@ -11,11 +12,11 @@ from typing import Any
 
 import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from raylib import checkpoints, device, inputs, log, tuning
-from raylib.errors import InputError, ResultError
+from raylib.errors import InputError
 from raylib.run import Run
 
 WEIGHTS = "adapter_model.safetensors"
@@ -33,6 +34,7 @@ def train(
 ) -> None:
     """Trains a trial from its newest checkpoint on and reports its loss after each rung.
 
+    A trial whose loss is not finite reports a very large one and ends, and that rung is not saved.
     What earlier attempts reported is reported again, so that the scheduler knows it. `pinned` are
     the digests of `base` and `data` that the run began with, else the newest are used.
     """
@@ -65,8 +67,14 @@ def train(
     for rung, loss in enumerate(losses, 1):
         report({"loss": loss, "rung": rung})
     for rung in range(len(losses) + 1, settings.rungs + 1):
-        _steps(settings, model, optimizer, learning, samples, rung)
-        losses.append(evaluate(model, held_out, settings.batch_size))
+        made = _steps(settings, model, optimizer, learning, samples, rung)
+        loss = evaluate(model, held_out, settings.batch_size) if made else math.nan
+        if not math.isfinite(loss):
+            # One learning rate that is too high is no failure of the search.
+            log.event("trial_diverged", trial=trial.name, rung=rung)
+            report({"loss": tuning.DIVERGED, "rung": rung})
+            return
+        losses.append(loss)
         _save(store, settings, model, optimizer, trial, rung, losses)
         log.event("rung", trial=trial.name, rung=rung, of=settings.rungs, loss=losses[-1])
         report({"loss": losses[-1], "rung": rung})
@@ -93,8 +101,11 @@ def _steps(
     learning: list[torch.nn.Parameter],
     samples: torch.Tensor,
     rung: int,
-) -> None:
-    """Makes the steps of a rung. Their samples depend on the seed and the step alone."""
+) -> bool:
+    """Makes the steps of a rung. Their samples depend on the seed and the step alone.
+
+    Returns whether all their losses were finite; it ends at the first that is not.
+    """
     model.train()
     first = (rung - 1) * settings.steps_per_rung
     for step in range(first, first + settings.steps_per_rung):
@@ -105,11 +116,12 @@ def _steps(
         batch = samples[picked].to(learning[0].device)
         loss = model(input_ids=batch, labels=batch).loss
         if not torch.isfinite(loss):
-            raise ResultError(f"the loss of step {step + 1} is {loss.item()}")
+            return False
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learning, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+    return True
 
 
 def evaluate(model: Any, held_out: torch.Tensor, size: int) -> float:
@@ -156,7 +168,8 @@ def _restore(
     """Goes back to a checkpoint and returns the losses up to it."""
     if found is None:
         return []
-    set_peft_model_state_dict(model, load_file(found.path / WEIGHTS))
+    # Read whole: a file that is mapped into memory reads a mount in small pieces.
+    set_peft_model_state_dict(model, load((found.path / WEIGHTS).read_bytes()))
     optimizer.load_state_dict(torch.load(found.path / "optimizer.pt", weights_only=True))
     log.event("resumed", step=found.step, path=str(found.path))
     return [float(v) for v in found.about["losses"]]

@@ -13,7 +13,8 @@ import pytest
 ENTRYPOINTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ENTRYPOINTS))
 
-from programs import AURORA, BATCH, MARK, Place, Program, cluster
+from programs import MARK, Place, Program, cluster
+from small import AURORA, BATCH
 
 # Tests talk to this machine alone, and a slow machine is no failure.
 os.environ.update(

@@ -20,26 +20,6 @@ ENTRYPOINTS = pathlib.Path(__file__).resolve().parents[1]
 MARK = f"TESTED_BY={os.getpid()}"
 TOKEN = "0123456789abcdef"
 AUTH = {"Authorization": f"Bearer {TOKEN}"}
-AURORA = {
-    "AURORA_MODEL": "tiny",
-    "AURORA_DEVICE": "cpu",
-    "AURORA_THREADS": "1",
-    "AURORA_AUTOCAST": "false",
-    "AURORA_LEARNING_RATE": "0.01",
-    "AURORA_MAX_STEPS": "4",
-    "AURORA_CHECKPOINT_STEPS": "2",
-}
-
-BATCH = {
-    "BATCH_ENGINE": "transformers",
-    "BATCH_DEVICE": "cpu",
-    "BATCH_THREADS": "1",
-    "BATCH_PRECISION": "fp32",
-    "BATCH_MAX_TOKENS": "8",
-    "BATCH_MAX_MODEL_LEN": "128",
-    "BATCH_SHARD_ROWS": "5",
-    "BATCH_BATCH_SIZE": "3",
-}
 
 
 def free_ports(count: int) -> list[int]:

@@ -2,6 +2,8 @@
 
 import dataclasses
 import datetime
+import json
+import pathlib
 import shutil
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("aurora")
 
-from programs import AURORA
+from small import AURORA
 
 import aurora_finetune
 from raylib import aurora_data, aurora_model, aurora_train, identity, params, sealed, tiny
@@ -30,6 +32,28 @@ def test_a_lead_time_without_its_truth_is_an_error(aurora_mount):
         states.samples(6, ("20210829T00",))
     with pytest.raises(InputError, match="48 hours after"):
         states.samples(48, ())
+
+
+def test_a_state_that_is_not_complete_is_passed_over_but_not_by_a_run_that_began_with_it(
+    aurora_mount, capsys
+):
+    folder = aurora_mount / "aurora/data/era5"
+    known = {p.name: "" for p in folder.iterdir()}
+    (folder / "20210830T06/a1").mkdir(parents=True)
+    (folder / "2021 829T6").mkdir()
+    (folder / "20219999T06").mkdir()
+    assert len(aurora_data.States(folder).samples(6, ())) == 3
+    passed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {pathlib.Path(p["path"]).name for p in passed} == {"20210830T06", "20219999T06"}
+    (folder / "20210829T12/a1" / sealed.RECORD).unlink()
+    with pytest.raises(InputError, match="20210829T12 is not complete"):
+        aurora_data.States(folder, known).samples(6, ())
+
+
+@pytest.mark.parametrize("text", ["2021829T6", "20210829T6", " 20210829T06", "20219999T06", ""])
+def test_a_time_has_all_its_digits(text):
+    with pytest.raises(InputError, match="is no time of the form"):
+        aurora_data.parse_time(text)
 
 
 def test_a_forecast_is_compared_with_the_truth_of_its_time(start):

@@ -1,13 +1,14 @@
-"""Tests of checkpoints and adapters on a folder that misbehaves."""
+"""Tests of checkpoints on a folder that misbehaves."""
 
+import errno
 import json
 import pathlib
 
 import pytest
 from programs import fill_the_disk
 
-from raylib import adapters, checkpoints, files, sealed
-from raylib.errors import InputError, StorageError
+from raylib import checkpoints, files, sealed
+from raylib.errors import StorageError
 
 DATA = {"model.bin": b"m" * 1000, "rng.bin": b"r" * 100}
 
@@ -188,45 +189,12 @@ def test_a_short_write_is_found(tmp_path, monkeypatch):
         files.write(tmp_path / "x", b"12345")
 
 
-def adapter_files(folder: pathlib.Path, text: str) -> pathlib.Path:
-    folder.mkdir()
-    (folder / "adapter_config.json").write_text(json.dumps({"r": text}))
-    (folder / "adapter_model.safetensors").write_bytes(text.encode() * 50)
-    return folder
+def test_a_disk_that_fails_twice_says_what_failed_first(tmp_path, monkeypatch):
+    def fails(path, missing_ok=False):
+        raise OSError(errno.EIO, "input/output error")
 
-
-def test_an_adapter_is_found_by_run_by_digest_and_as_the_latest(tmp_path):
-    registry = adapters.Registry(tmp_path / "r", "viggo")
-    one = registry.put(adapter_files(tmp_path / "1", "one"), "run1", "a", {"rank": 8})
-    two = registry.put(adapter_files(tmp_path / "2", "two"), "run2", "b", {})
-    assert registry.find("run1", "w").digest == one.digest
-    assert registry.find(two.digest, "w").run == "run2"
-    assert registry.find(adapters.LATEST, "w").run == "run2"
-    assert registry.find("run1", "w").about["rank"] == 8
-    other = adapters.Registry(tmp_path / "r", "other")
-    with pytest.raises(InputError, match="the workload llm-training makes one"):
-        other.find(adapters.LATEST, "llm-training")
-    with pytest.raises(InputError, match="'run3'"):
-        registry.find("run3", "w")
-
-
-def test_an_adapter_is_registered_once(tmp_path):
-    registry = adapters.Registry(tmp_path / "r", "viggo")
-    source = adapter_files(tmp_path / "1", "one")
-    first = registry.put(source, "run1", "a", {})
-    assert registry.put(source, "run1", "b", {}).path == first.path
-    assert registry.put(source, "run2", "c", {}).path != first.path
-
-
-def test_a_damaged_or_half_written_adapter_is_absent(tmp_path, monkeypatch):
-    registry = adapters.Registry(tmp_path / "r", "viggo")
-    registry.put(adapter_files(tmp_path / "1", "one"), "run1", "a", {})
-    two = registry.put(adapter_files(tmp_path / "2", "two"), "run2", "b", {})
-    flip_a_bit(two.path / "adapter_model.safetensors")
-    assert registry.find(adapters.LATEST, "w").run == "run1"
-    with monkeypatch.context() as m:
-        fill_the_disk(m, 1)
-        with pytest.raises(StorageError):
-            registry.put(adapter_files(tmp_path / "3", "three"), "run3", "c", {})
-    assert registry.find(adapters.LATEST, "w").run == "run1"
-    assert len(list((tmp_path / "r" / "viggo").iterdir())) == 2
+    s = store(tmp_path)
+    fill_the_disk(monkeypatch, 1)
+    monkeypatch.setattr(pathlib.Path, "unlink", fails)
+    with pytest.raises(StorageError, match="the disk is full"):
+        s.save(1, DATA)

@@ -1,6 +1,7 @@
 """Tests of the engine that generates text, with a real adapter and without."""
 
 import dataclasses
+import json
 import shutil
 
 import pytest
@@ -59,6 +60,21 @@ def test_the_engine_generates_what_the_model_finds_likeliest(engine):
         if picked[-1] == tokenizer.eos_token_id:
             break
     assert answer.text == tokenizer.decode(picked, skip_special_tokens=True)
+
+
+def test_a_models_own_settings_do_not_change_what_is_greedy(
+    engine, batch_settings, batch_run, llm_adapter, tmp_path
+):
+    base = inputs.find(batch_run.path(batch_settings.base), "the base model", "stage")
+    shutil.copytree(base.path, tmp_path / "picky")
+    own = {"repetition_penalty": 1.5, "do_sample": True, "no_repeat_ngram_size": 2, "top_k": 5}
+    own.update(min_new_tokens=8, suppress_tokens=list(range(100)))
+    (tmp_path / "picky/generation_config.json").write_text(json.dumps(own))
+    for adapter in (None, llm_adapter.path):
+        picky = engines.make(batch_settings, tmp_path / "picky", adapter)
+        usual = engines.make(batch_settings, base.path, adapter)
+        got, want = (e.generate(CHATS, 16) for e in (picky, usual))
+        assert [a.text for a in got] == [a.text for a in want]
 
 
 def test_a_prompt_that_is_too_long_is_an_error_of_its_row(engine):

@@ -7,12 +7,12 @@ import pytest
 pytest.importorskip("llamafactory")
 
 from programs import fill_the_disk
+from small import LLM
 
 import llm_finetune
 from raylib import (
     adapters,
     checkpoints,
-    llm_config,
     llm_loop,
     llm_train,
     log,
@@ -20,22 +20,8 @@ from raylib import (
     sealed,
     tiny_llm,
 )
-from raylib.errors import InputError, Interrupted, ParameterError, ResultError, StorageError
+from raylib.errors import InputError, Interrupted, ResultError, StorageError
 from raylib.run import Run
-
-TINY = {
-    "LLM_DEVICE": "cpu",
-    "LLM_THREADS": "1",
-    "LLM_PRECISION": "fp32",
-    "LLM_CUTOFF_LEN": "128",
-    "LLM_MAX_STEPS": "4",
-    "LLM_BATCH_SIZE": "2",
-    "LLM_ACCUMULATE": "1",
-    "LLM_LEARNING_RATE": "0.01",
-    "LLM_CHECKPOINT_STEPS": "2",
-    "LLM_PREPROCESSING_WORKERS": "1",
-    "LLM_LORA_DROPOUT": "0.1",
-}
 
 
 @pytest.fixture
@@ -43,7 +29,7 @@ def train(llm_mount, tmp_path, place):
     """Trains on one worker without Ray, with other knobs than usual if given."""
 
     def trained(out, stop_after=None, **knobs):
-        env = {**TINY, **{f"LLM_{k.upper()}": str(v) for k, v in knobs.items()}}
+        env = {**LLM, **{f"LLM_{k.upper()}": str(v) for k, v in knobs.items()}}
         env["LLM_SCRATCH"] = str(tmp_path / "scratch")
         settings = params.load(llm_finetune.Settings, env)
         run = Run(id=out, storage=str(llm_mount), output=str(tmp_path / out))
@@ -134,7 +120,7 @@ def test_a_checkpoint_that_changes_while_it_is_copied_is_refused(train, tmp_path
 def test_a_run_that_began_goes_on_with_its_data_and_a_new_one_takes_the_newest(
     llm_mount, tmp_path, monkeypatch
 ):
-    settings = params.load(llm_finetune.Settings, TINY)
+    settings = params.load(llm_finetune.Settings, LLM)
     fitted = []
 
     def fit(loop, config, *_):
@@ -207,69 +193,3 @@ def test_a_loss_that_is_not_finite_ends_before_a_checkpoint(train, llm_mount, tm
     with pytest.raises(ResultError, match="step 1 has the loss nan"):
         train("run", checkpoint_steps=1)
     assert list((tmp_path / "run/checkpoints").iterdir()) == []
-
-
-def arguments(tmp_path, **knobs):
-    env = {**TINY, **{f"LLM_{k.upper()}": str(v) for k, v in knobs.items()}}
-    settings = params.load(llm_finetune.Settings, env)
-    return llm_config.arguments(settings, tmp_path / "b", tmp_path / "d", tmp_path / "o", None)
-
-
-def test_llama_factory_knows_every_argument(llm_mount, tmp_path, monkeypatch):
-    from llamafactory.hparams import get_train_args
-
-    monkeypatch.delenv("ALLOW_EXTRA_ARGS", raising=False)
-    model, data, training, tuning, _ = get_train_args(arguments(tmp_path, max_samples=7))
-    assert (tuning.lora_rank, data.max_samples, training.max_steps) == (8, 7, 4)
-    assert training.resume_from_checkpoint is None
-    assert not model.trust_remote_code
-
-
-OWN = {
-    "epochs": ("num_train_epochs", 2.5),
-    "lora_target": ("lora_target", "q_proj"),
-    "precision": ("bf16", "bf16"),
-    "gradient_checkpointing": ("disable_gradient_checkpointing", "false"),
-    "preprocessing_workers": ("preprocessing_num_workers", 3),
-    "accumulate": ("gradient_accumulation_steps", 5),
-    "batch_size": ("per_device_train_batch_size", 9),
-    "cutoff_len": ("cutoff_len", 77),
-    "max_steps": ("max_steps", 9),
-    "warmup_ratio": ("warmup_steps", 0.2),
-    "scheduler": ("lr_scheduler_type", "linear"),
-    "template": ("template", "llama3"),
-    "seed": ("seed", 9),
-    "lora_alpha": ("lora_alpha", 3),
-    "lora_dropout": ("lora_dropout", 0.3),
-    "learning_rate": ("learning_rate", 0.5),
-    "checkpoint_steps": ("save_steps", 17),
-    "collective_timeout_seconds": ("ddp_timeout", 99),
-    "dataset": ("dataset", "other"),
-}
-
-
-@pytest.mark.parametrize("knob", OWN)
-def test_every_knob_reaches_llama_factory(tmp_path, knob):
-    name, value = OWN[knob]
-    assert arguments(tmp_path)[name] != arguments(tmp_path, **{knob: value})[name]
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("{", "line 1 is not a row"),
-        ('{"messages": []}', "must alternate"),
-        ('{"messages": [{"role": "user", "content": "x"}]}', "must alternate"),
-        (json.dumps(tiny_llm.row("", "x")), "without text"),
-        ("", "has no rows"),
-    ],
-)
-def test_a_row_that_would_be_dropped_is_an_error(tmp_path, line, words):
-    (tmp_path / "dataset_info.json").write_text(
-        json.dumps(tiny_llm.dataset_info("viggo", "train.jsonl"))
-    )
-    (tmp_path / "train.jsonl").write_text(line)
-    with pytest.raises(InputError, match=words):
-        llm_config.check_data(tmp_path, "viggo")
-    with pytest.raises(ParameterError, match="did you mean viggo"):
-        llm_config.check_data(tmp_path, "vigo")

@@ -63,6 +63,9 @@ def test_defaults_and_values_have_the_types_of_their_fields():
         ("RANKS", "4,128", "out of range"),
         ("PLACE", "/etc", "wrong form"),
         ("PLACE", "a/../../b", "wrong form"),
+        ("PLACE", "", "wrong form"),
+        ("STEPS", "9" * 400, "out of range"),
+        ("RATE", "9" * 400, "not finite"),
         ("STEPZ", "1", "did you mean SAMPLE_STEPS?"),
     ],
 )
@@ -103,6 +106,25 @@ def test_a_file_gives_values_and_variables_win(tmp_path):
     assert "did you mean steps?" in str(e.value)
     assert "secret" in str(e.value)
     assert "out of range" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"steps:\n", "no value of steps"),
+        (b"rate: 0.1\nsteps: 1\nsteps: 2\n", "steps comes twice"),
+        (b"mode: [fast]\n", "which is no text"),
+        (b"ranks: {a: 1}\n", "which is no whole number"),
+        (b"times: [1, null]\n", "which is no text"),
+        (b"- steps\n", "must hold keys and values"),
+        (b"mode: \xff\n", "cannot be read"),
+    ],
+)
+def test_a_file_that_is_not_meant_so_is_refused(tmp_path, content, words):
+    pytest.importorskip("yaml")
+    (tmp_path / "c.yaml").write_bytes(content)
+    with pytest.raises(ParameterError, match=words):
+        params.load(Sample, {"SAMPLE_CONFIG": str(tmp_path / "c.yaml")})
 
 
 def test_secrets_are_not_shown_and_decide_nothing():

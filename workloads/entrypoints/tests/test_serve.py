@@ -1,6 +1,8 @@
 """Tests of what the services share: who gets in, who waits, and how many replicas there are."""
 
 import asyncio
+import json
+import time
 
 import pytest
 
@@ -66,6 +68,50 @@ def test_so_many_may_wait_and_no_more():
         assert (await first, await third) == (1, 3)
 
     asyncio.run(scenario())
+
+
+def test_one_computation_runs_at_a_time_although_callers_go():
+    running, most, done = [0], [0], []
+
+    def work():
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        time.sleep(0.05)
+        running[0] -= 1
+        done.append(1)
+        if len(done) == 2:
+            raise ValueError
+
+    async def scenario():
+        gate = serving.Gate(1)
+        for _ in range(4):
+            caller = asyncio.create_task(gate.run(work))
+            # Until it computes.
+            while not running[0]:
+                await asyncio.sleep(0.001)
+            caller.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await caller
+            waits = asyncio.create_task(gate.run(work))
+            await asyncio.sleep(0)
+            with pytest.raises(serving.Refused):
+                await gate.run(work)
+            await asyncio.wait([waits])
+
+    asyncio.run(scenario())
+    assert most == [1]
+    assert len(done) == 8
+
+
+def test_half_a_character_in_a_message_is_an_answer():
+    answer = serving.error(400, "not supported: \ud800")
+    assert json.loads(answer.body)["error"]["message"] == "not supported: ?"
+
+
+@pytest.mark.parametrize("module", [serve_aurora, serve_llm])
+def test_settings_do_not_show_the_token(module):
+    settings = params.load(module.Settings, {"SERVE_TOKEN": TOKEN})
+    assert TOKEN not in repr(settings)
 
 
 @pytest.mark.parametrize("module", [serve_aurora, serve_llm])

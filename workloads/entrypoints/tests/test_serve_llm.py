@@ -1,6 +1,7 @@
 """Tests of serve_llm: who gets in, what is answered, and with which adapter."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -72,13 +73,18 @@ def test_a_stranger_gets_health_and_nothing_else(chat):
         ({"messages": [{"role": "user", "content": "w " * 999}]}, 400, "at most 120 fit"),
         ({"max_tokens": 9}, 400, "from 1 to 8"),
         ({"max_tokens": True}, 400, "from 1 to 8"),
+        ({"max_completion_tokens": 0}, 400, "from 1 to 8"),
+        ({"max_completion_tokens": ""}, 400, "from 1 to 8"),
+        ({"max_completion_tokens": 9, "max_tokens": 1}, 400, "from 1 to 8"),
+        ({"\ud800": 1}, 400, "not supported: ?"),
         ({"temperature": 0.7}, 400, "temperature may only be 0"),
         ({"stream": True}, 400, "stream may only be False"),
         ({"tools": []}, 400, "not supported: tools"),
     ],
 )
 def test_what_is_not_supported_is_said(chat, change, status, words):
-    answer = web(chat).post(CHAT, json={**ASKED, **change}, headers=AUTH)
+    body = json.dumps({**ASKED, **change})
+    answer = web(chat).post(CHAT, content=body, headers=AUTH)
     assert answer.status_code == status
     assert words in answer.json()["error"]["message"]
 
@@ -124,6 +130,25 @@ def test_a_failing_engine_is_an_error_of_the_server(chat, capsys):
     assert "secret detail" not in answer.text
     assert "secret detail" in capsys.readouterr().out
     assert chat._queue == []
+
+
+def test_one_request_that_fails_is_the_only_one(chat):
+    generate = chat._engine.generate
+
+    def picky(conversations, most, adapter=True):
+        if any("B?" in c[-1]["content"] for c in conversations):
+            raise RuntimeError("not this one")
+        return generate(conversations, most, adapter)
+
+    chat._engine.generate = picky
+    chats = [[{"role": "user", "content": f"Have you played {n}?"}] for n in ("A", "B", "C")]
+
+    async def ask():
+        return await asyncio.gather(*(chat._answer(c, 8) for c in chats), return_exceptions=True)
+
+    first, second, third = asyncio.run(ask())
+    assert [first.text, third.text] == [generate([c], 8)[0].text for c in (chats[0], chats[2])]
+    assert isinstance(second, RuntimeError)
 
 
 def test_ray_serve_finds_an_application_that_keeps_its_adapter(

@@ -9,7 +9,7 @@ pytest.importorskip("peft")
 
 import tune_gpt2
 from raylib import adapters, params, sealed, tiny_llm, tuning, tuning_loop
-from raylib.errors import InputError, Interrupted
+from raylib.errors import InputError, Interrupted, ResultError
 from raylib.run import Run
 
 TINY = {
@@ -123,6 +123,56 @@ def test_a_search_that_began_goes_on_with_its_text(settings, llm_mount, tmp_path
             tiny_llm.write_text(newer, 300)
             sealed.seal(newer, {"finished": "2026-01-01"})
     assert searched[0] == searched[1]
+
+
+def test_a_trial_that_diverges_ends_alone_and_never_wins(
+    settings, llm_mount, tmp_path, monkeypatch
+):
+    where, trials = run(llm_mount, tmp_path), tuning.plan(settings)
+    evaluate, seen = tuning_loop.evaluate, []
+
+    def diverges(*args):
+        seen.append(1)
+        return float("nan") if len(seen) == 2 else evaluate(*args)
+
+    monkeypatch.setattr(tuning_loop, "evaluate", diverges)
+    got = reports()
+    tuning_loop.train(settings, where, trials[0], "c", got)
+    assert [m["rung"] for m in got.got] == [1, 2]
+    assert got.got[1]["loss"] == tuning.DIVERGED
+    assert tuning.store(where, trials[0], "c", 2).newest().step == 1
+
+    monkeypatch.setattr(tuning_loop, "_steps", lambda *_: False)
+    got = reports()
+    tuning_loop.train(settings, where, trials[1], "c", got)
+    assert [m["loss"] for m in got.got] == [tuning.DIVERGED]
+    tuning.store(where, trials[2], "c", 2).save(1, {"x": b"x"}, {"losses": [float("nan")]})
+    assert tuning._best(settings, where, "a", "c", trials)["trial"] == trials[0].name
+    with pytest.raises(ResultError, match="no trial has left a checkpoint with a finite loss"):
+        tuning._best(settings, where, "b", "c", trials[1:])
+
+
+def test_a_step_whose_loss_is_not_finite_ends_the_steps(settings, llm_mount, tmp_path):
+    import types
+
+    import torch
+
+    weight = torch.nn.Parameter(torch.ones(1))
+    made = []
+
+    class Model:
+        def train(self):
+            pass
+
+        def __call__(self, **_):
+            made.append(1)
+            return types.SimpleNamespace(loss=weight.sum() * float("inf"))
+
+    steps = tuning_loop._steps(
+        settings, Model(), torch.optim.SGD([weight]), [weight], torch.zeros(3, 4), 1
+    )
+    assert steps is False
+    assert len(made) == 1
 
 
 def test_a_text_that_is_too_short_is_an_error(settings, llm_mount, tmp_path):

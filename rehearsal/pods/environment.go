@@ -69,7 +69,7 @@ func valueFrom(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod
 		}
 		value, ok := object.Data[from.SecretKeyRef.Key]
 		if !ok {
-			return "", fmt.Errorf("Secret %s has no key %q", from.SecretKeyRef.Name, from.SecretKeyRef.Key)
+			return "", fmt.Errorf("the Secret %s has no key %q", from.SecretKeyRef.Name, from.SecretKeyRef.Key)
 		}
 		return string(value), nil
 	case from.FieldRef != nil:

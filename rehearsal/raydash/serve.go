@@ -230,7 +230,7 @@ func (h *Heads) ofPod(ctx context.Context, pod *corev1.Pod, f func(name string, 
 	if !isHead(pod) {
 		cluster := pod.Labels[rayutils.RayClusterLabelKey]
 		if head = h.head(pod.Namespace, cluster); head == nil {
-			return fmt.Errorf("Ray cluster %s has no head", cluster)
+			return fmt.Errorf("the Ray cluster %s has no head", cluster)
 		}
 	}
 	return h.applications(ctx, head, f)

@@ -3,11 +3,13 @@ package realray
 import (
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	corev1 "k8s.io/api/core/v1"
@@ -40,7 +42,10 @@ type node struct {
 	// temp takes Ray's own files, and scratch what the programs put on the pod's
 	// disk; both go with the pod.
 	temp, scratch string
-	process       *process.Process
+	// began is when it was started; listened says that it has come up.
+	began    time.Time
+	listened bool
+	process  *process.Process
 }
 
 // newNode gives the node ports of its own and, without a head, a cluster.
@@ -133,7 +138,7 @@ func (n *node) environ(python, mark string) []string {
 		"PATH": filepath.Join(python, "bin") + ":/usr/local/bin:/usr/bin:/bin", "HOME": os.Getenv("HOME"), "LANG": "C.UTF-8",
 		rayutils.RAY_ADDRESS: n.gcs, rayutils.FQ_RAY_IP: host, rayutils.RAY_IP: host, rayutils.RAY_PORT: port,
 		// A node of two cores with many pods is slow to start.
-		"RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": "600", "RAY_worker_register_timeout_seconds": "600",
+		"RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": "600", "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "600", "RAY_worker_register_timeout_seconds": "600",
 		"RAY_agent_register_timeout_ms": "600000", "RAY_memory_monitor_refresh_ms": "0", "OMP_NUM_THREADS": "1",
 		// Workers are started when there is work: a pod has more CPUs than this machine.
 		"RAY_prestart_worker_first_driver": "0",
@@ -151,6 +156,25 @@ func (n *node) environ(python, mark string) []string {
 		list = append(list, name+"="+env[name])
 	}
 	return list
+}
+
+// up says whether the node has come up: then its dashboard, or a worker's agent,
+// listens.
+func (n *node) up() bool {
+	if n.listened {
+		return true
+	}
+	address := n.dashboard
+	if !isHead(n.pod) {
+		address = "127.0.0.1:" + n.ports["dashboard-agent-listen-port"]
+	}
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	n.listened = true
+	conn.Close()
+	return true
 }
 
 // mark is in the environment of all that runs in the pod.

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
 	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,9 @@ import (
 	"ray-on-aks/rehearsal/pods"
 	"ray-on-aks/rehearsal/process"
 )
+
+// startPatience is how long others wait for a node that does not come up.
+const startPatience = 3 * time.Minute
 
 // Runtime keeps a node of Ray for each pod that runs.
 type Runtime struct {
@@ -85,12 +89,15 @@ func (r *Runtime) Stop() {
 	r.stopping.Wait()
 }
 
-// start runs the pod's node; a worker's only once its head has one. It is
-// tried again for as long as it fails.
+// start runs the pod's node; a worker's only once its head's is up, as KubeRay's
+// init container sees to it. It is tried again for as long as it fails.
 func (r *Runtime) start(ctx context.Context, pod *corev1.Pod) error {
+	if r.starting() {
+		return nil
+	}
 	var head *node
 	if !isHead(pod) {
-		if head = r.headOf(pod); head == nil {
+		if head = r.headOf(pod); head == nil || !head.up() {
 			return nil
 		}
 	}
@@ -114,9 +121,21 @@ func (r *Runtime) start(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
+	n.began = time.Now()
 	r.nodes[pod.UID] = n
 	r.Log.Info("ray node", "pod", pod.Name, "dashboard", n.dashboard)
 	return nil
+}
+
+// starting says whether a node is on its way. Each takes many seconds of
+// processor time and gives up after 30 s, so they come up one after the other.
+func (r *Runtime) starting() bool {
+	for _, n := range r.nodes {
+		if !n.up() && time.Since(n.began) < startPatience {
+			return true
+		}
+	}
+	return false
 }
 
 // note logs a problem when it is new.

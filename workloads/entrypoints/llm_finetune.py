@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from raylib import program
 from raylib.params import knob
 from raylib.run import Run, relative_path
-from raylib.shared import Training
+from raylib.shared import COLLECTIVE_SECONDS, Training
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Settings(Training):
         4, low=1, high=256, result=False, help="processes that turn rows into tokens"
     )
     collective_timeout_seconds: int = knob(
-        1800,
+        COLLECTIVE_SECONDS,
         low=10,
         high=86400,
         unit="seconds",

@@ -11,7 +11,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from raylib import files, log, sealed
+from raylib import files, identity, log, sealed
 from raylib.errors import InputError, StorageError
 
 LATEST = "latest"
@@ -42,6 +42,8 @@ class Registry:
     ) -> Adapter:
         """Registers the files of a folder as the run's adapter, and returns it.
 
+        `about` may name the run's own folder as `output`, for when its attempts end with different
+        adapters.
         What the run has registered before with the same content is returned as it is.
         """
         listed = sealed.listing(source, {})
@@ -69,11 +71,13 @@ class Registry:
     def find(self, wanted: str, made_by: str) -> Adapter:
         """Returns the adapter of a run, by its content's digest, or the latest of the task.
 
+        Of several adapters of a run, that of the attempt whose success counts is found first.
         Raises InputError if there is none; `made_by` names the workload that makes one.
         """
         candidates = self._complete()
         if wanted != LATEST:
             candidates = [a for a in candidates if wanted in (a.run, a.digest)]
+            candidates.sort(key=lambda a: not _counts(a))
         for found in candidates:
             if _whole(found):
                 return found
@@ -99,6 +103,16 @@ class Registry:
                 found.append(Adapter(path, entry.digest, run, entry.about, entry))
         key = lambda a: (str(a.about.get("finished")), a.digest)  # noqa: E731
         return sorted(found, key=key, reverse=True)
+
+
+def _counts(found: Adapter) -> bool:
+    """Tells whether the run that made an adapter has ended with it, and not with another one."""
+    output = found.about.get("output")
+    try:
+        done = identity.finished(pathlib.Path(output)) if output else None
+    except StorageError:
+        return False
+    return done is not None and done["summary"].get("adapter") == found.digest
 
 
 def _whole(found: Adapter) -> bool:

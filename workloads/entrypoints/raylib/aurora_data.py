@@ -4,7 +4,8 @@ A state is a NetCDF file named by its true time. Needs numpy and netCDF4.
 
     DATA/YYYYMMDDTHH/…/state.nc    variables 2t 10u 10v msl (latitude, longitude) and z u v t q
                                    (level, latitude, longitude) at that time, UTC; coordinates
-                                   latitude (falling), longitude (rising, 0 to 360), level (hPa)
+                                   latitude (falling), longitude (rising, 0 to 360), level (hPa);
+                                   an attribute time, YYYYMMDDTHH, if it is there, must be right
     DATA/static/…/static.nc        lsm z slt (latitude, longitude)
 """
 
@@ -25,6 +26,8 @@ ATMOSPHERE = ("z", "u", "v", "t", "q")
 STEP = datetime.timedelta(hours=6)
 STAGED_BY = "stage (STAGE_ITEMS=era5)"
 _FORM = "%Y%m%dT%H"
+# The attribute of a state's file that says its time.
+TIME = "time"
 
 
 class TimeError(InputError):
@@ -163,11 +166,16 @@ class Fields:
 
 
 def read(
-    folder: sealed.Sealed, file: str, surface: tuple[str, ...], upper: tuple[str, ...]
+    folder: sealed.Sealed,
+    file: str,
+    surface: tuple[str, ...],
+    upper: tuple[str, ...],
+    time: datetime.datetime | None = None,
 ) -> Fields:
-    """Reads a file in one go and checks names, shapes and values.
+    """Reads a file in one go and checks names, shapes and values, and its time if it has one.
 
-    Raises InputError for a missing variable, a wrong shape, or values that are not finite.
+    Raises InputError for another time, a missing variable, a wrong shape, or values that are not
+    finite.
     """
     import netCDF4
     import numpy as np
@@ -178,6 +186,9 @@ def read(
     except OSError as e:
         raise InputError(f"{path} is no NetCDF file: {e}") from e
     with opened as data:
+        said = data.getncattr(TIME) if TIME in data.ncattrs() else None
+        if time is not None and said is not None and said != name(time):
+            raise InputError(f"{path} is of the time {said}, not {name(time)}")
         for needed in ("latitude", "longitude", *surface, *upper, *(("level",) if upper else ())):
             if needed not in data.variables:
                 raise InputError(f"{path} lacks the variable {needed}")

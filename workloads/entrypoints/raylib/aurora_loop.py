@@ -97,7 +97,8 @@ class Training:
             self.done += 1
             self.losses.append(loss)
             items = s.batch_size * s.accumulate * self.place.world
-            progress.step(self.done, items, loss=loss, gradient_norm=norm)
+            if self.place.rank == 0:
+                progress.step(self.done, items, loss=loss, gradient_norm=norm)
             last = self.done == s.max_steps
             stop = not last and trainer.together(self.place, self.place.stopping())
             if last or stop or self.done % s.checkpoint_steps == 0:
@@ -222,7 +223,7 @@ class Training:
         safetensors.torch.save_file(weights, folder / "aurora_lora.safetensors")
         (folder / "adapter_config.json").write_text(json.dumps(about, indent=1, sort_keys=True))
         made = adapters.Registry(run.path(aurora_train.ADAPTERS), aurora_train.TASK).put(
-            folder, run.id, self.attempt, about
+            folder, run.id, self.attempt, {**about, "output": str(run.folder())}
         )
         files.remove(folder, "adapter_config.json")
         summary = {

@@ -132,6 +132,7 @@ def batch(
                 "state.nc",
                 aurora_data.SURFACE,
                 aurora_data.ATMOSPHERE,
+                t,
             )
             for t in steps
         ]

@@ -15,6 +15,20 @@ from raylib.errors import IdentityError
 from raylib.params import digest
 
 
+def finished(folder: pathlib.Path) -> dict[str, Any] | None:
+    """Returns the record of the attempt whose success counts for a run, or None if it has none."""
+    return next(_read(folder, "_SUCCESS"), None)
+
+
+def _read(folder: pathlib.Path, kind: str) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob(f"{kind}.*.json")):
+        value = files.read_json(path)
+        if value is None:
+            log.event("damaged_file_passed_over", path=str(path))
+            continue
+        yield value
+
+
 class Identity:
     """What a run is made from, and whether it is done."""
 
@@ -27,7 +41,7 @@ class Identity:
         with files.storage(f"creating {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
         self._inputs: dict[str, Any] = {}
-        for earlier in self._read("_RUN"):
+        for earlier in _read(folder, "_RUN"):
             self._same("parameter", self.parameters, earlier["parameters"])
 
     @property
@@ -37,14 +51,15 @@ class Identity:
 
     def finished(self) -> dict[str, Any] | None:
         """Returns the summary of an attempt that succeeded, or None."""
-        for done in self._read("_SUCCESS"):
-            self._same("parameter", self.parameters, done["parameters"])
-            return dict(done["summary"])
-        return None
+        done = finished(self.folder)
+        if done is None:
+            return None
+        self._same("parameter", self.parameters, done["parameters"])
+        return dict(done["summary"])
 
     def pinned(self) -> dict[str, Any] | None:
         """Returns the inputs that an earlier attempt pinned, or None."""
-        for earlier in self._read("_RUN"):
+        for earlier in _read(self.folder, "_RUN"):
             return dict(earlier["inputs"])
         return None
 
@@ -66,14 +81,6 @@ class Identity:
         """Says that the run is done; written after everything else."""
         record = {"parameters": self.parameters, "summary": dict(summary), "attempt": self.attempt}
         files.write_json(self.folder / f"_SUCCESS.{self.attempt}.json", record)
-
-    def _read(self, kind: str) -> Iterator[dict[str, Any]]:
-        for path in sorted(self.folder.glob(f"{kind}.*.json")):
-            value = files.read_json(path)
-            if value is None:
-                log.event("damaged_file_passed_over", path=str(path))
-                continue
-            yield value
 
     def _same(self, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
         differing = sorted(

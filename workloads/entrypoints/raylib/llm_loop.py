@@ -187,6 +187,7 @@ def _export(settings: Any, run: Run, made: pathlib.Path, attempt: str, base: str
     state = json.loads((made / "trainer_state.json").read_text())
     steps = state["global_step"]
     about = {"rank": config["r"], "base": base, "steps": steps, "dataset": settings.dataset}
+    about["output"] = str(run.folder())
     registry = adapters.Registry(run.path(llm_train.ADAPTERS), settings.task)
     registered = registry.put(folder, run.id, attempt, about)
     losses = [h["loss"] for h in state["log_history"] if "loss" in h]

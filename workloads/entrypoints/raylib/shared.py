@@ -8,6 +8,8 @@ from raylib import leave
 from raylib.params import Params, knob
 
 SCRATCH = "/tmp/ray-on-aks"
+# How long workers wait for one another, where no knob says otherwise.
+COLLECTIVE_SECONDS = 1800
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

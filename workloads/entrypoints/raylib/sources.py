@@ -157,7 +157,13 @@ def _cut(data: Any, region: Sequence[float]) -> Any:
     return data
 
 
-def _write(data: Any, names: dict[str, str], path: pathlib.Path, levels: Sequence[int]) -> None:
+def _write(
+    data: Any,
+    names: dict[str, str],
+    path: pathlib.Path,
+    levels: Sequence[int],
+    time: datetime.datetime | None = None,
+) -> None:
     missing = sorted(n for n in names.values() if n not in data)
     if missing:
         raise InputError(f"the store lacks {', '.join(missing)}")
@@ -166,7 +172,7 @@ def _write(data: Any, names: dict[str, str], path: pathlib.Path, levels: Sequenc
         order = [d for d in ("level", "latitude", "longitude") if d in data[theirs].dims]
         values[ours] = data[theirs].transpose(*order).to_numpy()
     lat, lon = data["latitude"].to_numpy(), data["longitude"].to_numpy()
-    tiny.write_netcdf(path, values, levels, lat, lon)
+    tiny.write_netcdf(path, values, levels, lat, lon, time)
 
 
 def state(
@@ -179,7 +185,7 @@ def state(
     except KeyError:
         raise InputError(f"{store} has no state at {aurora_data.name(time)}") from None
     levels = [int(v) for v in at["level"].to_numpy()]
-    _write(at, _NAMES, folder / "state.nc", levels)
+    _write(at, _NAMES, folder / "state.nc", levels, time)
 
 
 def static(store: str, region: Sequence[float], folder: pathlib.Path) -> None:

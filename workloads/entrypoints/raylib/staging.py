@@ -31,8 +31,10 @@ def bring(settings: Any, run: Run) -> None:
     """Brings what is missing, here."""
     log.bind(program="stage", run=run.id)
     _, missing = _compare(settings, run)
-    for relative, (source, fetch) in missing.items():
+    progress = log.Progress(len(missing), "items", 1, run.id)
+    for number, (relative, (source, fetch)) in enumerate(missing.items(), 1):
         one(settings, run.path(relative), source, fetch)
+        progress.step(number, 1)
 
 
 def _compare(

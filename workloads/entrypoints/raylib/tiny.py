@@ -51,7 +51,7 @@ def states(folder: pathlib.Path, time: datetime.datetime) -> None:
             )
         else:
             values[v] = locations[v] + scales[v] * wave
-    write_netcdf(folder / "state.nc", values, LEVELS)
+    write_netcdf(folder / "state.nc", values, LEVELS, time=time)
 
 
 def static(folder: pathlib.Path) -> None:
@@ -76,14 +76,20 @@ def write_netcdf(
     levels: Sequence[int],
     lat: Any = None,
     lon: Any = None,
+    time: datetime.datetime | None = None,
 ) -> None:
-    """Writes arrays of (level, latitude, longitude) or (latitude, longitude) as float32."""
+    """Writes arrays of (level, latitude, longitude) or (latitude, longitude) as float32.
+
+    The time that they are of, if one is given, is an attribute of the file.
+    """
     import netCDF4
     import numpy as np
 
     if lat is None:
         lat, lon = _grid()
     with netCDF4.Dataset(path, "w") as data:
+        if time is not None:
+            data.setncattr(aurora_data.TIME, aurora_data.name(time))
         for axis, points in (("latitude", lat), ("longitude", lon), ("level", levels)):
             if len(points):
                 data.createDimension(axis, len(points))

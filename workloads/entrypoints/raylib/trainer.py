@@ -19,7 +19,7 @@ from typing import Any
 from raylib import cluster, log
 from raylib.errors import Interrupted, ProgramError, ResultError
 from raylib.run import Run
-from raylib.shared import Training
+from raylib.shared import COLLECTIVE_SECONDS, Training
 
 
 class Board:
@@ -189,7 +189,7 @@ def _fit(
         },
         torch_config=TorchConfig(
             backend="nccl" if gpu else "gloo",
-            timeout_s=getattr(settings, "collective_timeout_seconds", 1800),
+            timeout_s=getattr(settings, "collective_timeout_seconds", COLLECTIVE_SECONDS),
         ),
         scaling_config=ScalingConfig(
             num_workers=run.workers,

@@ -119,6 +119,7 @@ def _tune(
             name=attempt,
             storage_path=os.fspath(run.folder() / "ray"),
             failure_config=tune.FailureConfig(max_failures=settings.max_failures),
+            callbacks=[_progress(len(trials), run)],
             verbose=0,
         ),
     )
@@ -128,6 +129,27 @@ def _tune(
         if own := cluster.own_error(first):
             raise own
         raise ResultError(f"{results.num_errors} of {len(trials)} trials failed: {first}")
+
+
+def _progress(trials: int, run: Run) -> Any:
+    """Returns a callback that says how many trials have ended, and the least loss so far."""
+    from ray import tune
+
+    class Ended(tune.Callback):
+        """Sees each trial end."""
+
+        def __init__(self) -> None:
+            """Has seen none."""
+            self.progress = log.Progress(trials, "trials", 1, run.id)
+            self.ended, self.least = 0, math.inf
+
+        def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **_: Any) -> None:
+            """Counts it."""
+            self.ended += 1
+            self.least = min(self.least, (trial.last_result or {}).get("loss", math.inf))
+            self.progress.step(self.ended, 1, loss=min(self.least, DIVERGED))
+
+    return Ended()
 
 
 def store(run: Run, trial: Trial, config: str, keep: int) -> checkpoints.Store:
@@ -155,7 +177,8 @@ def _best(
         shutil.copyfile(found.path / name, folder / name)
     chosen = {"learning_rate": trial.learning_rate, "rank": trial.rank, "loss": loss}
     registry = adapters.Registry(run.path(ADAPTERS), TASK)
-    made = registry.put(folder, run.id, attempt, chosen)
+    about = {**chosen, "output": str(run.folder())}
+    made = registry.put(folder, run.id, attempt, about)
     shutil.rmtree(folder, ignore_errors=True)
     table = [
         {**dataclasses.asdict(t), "loss": least, "rungs": len(c.about["losses"])}

@@ -8,7 +8,7 @@ import pytest
 from programs import fill_the_disk
 from test_checkpoints import flip_a_bit
 
-from raylib import adapters
+from raylib import adapters, identity
 from raylib.errors import InputError, StorageError
 
 
@@ -79,3 +79,16 @@ def test_one_record_that_cannot_be_read_costs_no_other(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pathlib.Path, "read_bytes", fails)
     assert registry.find(adapters.LATEST, "w").digest == one.digest
+
+
+def test_of_two_adapters_of_a_run_the_one_that_its_success_names_is_found(tmp_path):
+    registry, about = adapters.Registry(tmp_path / "r", "viggo"), {"output": str(tmp_path / "run")}
+    one = registry.put(adapter_files(tmp_path / "1", "one"), "run1", "a", about)
+    two = registry.put(adapter_files(tmp_path / "2", "two"), "run1", "b", about)
+    assert registry.find("run1", "w").digest == two.digest
+    for attempt, made in (("b", two), ("a", one)):
+        identity.Identity(tmp_path / "run", attempt, {}).finish({"adapter": made.digest})
+    known = identity.Identity(tmp_path / "run", "c", {})
+    assert known.finished() == {"adapter": one.digest}
+    assert registry.find("run1", "w").digest == one.digest
+    assert registry.find(two.digest, "w").digest == two.digest

@@ -117,3 +117,13 @@ def test_a_loss_that_is_not_finite_ends_before_a_checkpoint(start, tmp_path):
     with pytest.raises(ResultError, match="the loss of step 1 is nan"):
         t.run()
     assert list((tmp_path / "out/checkpoints").iterdir()) == []
+
+
+def test_only_the_first_worker_tells_progress(start, capsys):
+    def told(rank):
+        t = start(f"rank{rank}", max_steps=2, checkpoint_steps=100)
+        t.place.rank = rank
+        t.run()
+        return capsys.readouterr().out.count('"event": "progress"')
+
+    assert (told(0), told(1)) == (2, 0)

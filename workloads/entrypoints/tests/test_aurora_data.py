@@ -84,7 +84,7 @@ def damaged_state(mount, **change):
         values[change["nan"]].flat[0] = np.nan
     shutil.rmtree(folder)
     folder.mkdir()
-    tiny.write_netcdf(folder / "state.nc", values, levels)
+    tiny.write_netcdf(folder / "state.nc", values, levels, time=change.get("time"))
     sealed.seal(folder, {})
 
 
@@ -94,6 +94,10 @@ def damaged_state(mount, **change):
         ({"drop": "msl"}, "lacks the variable msl"),
         ({"nan": "t"}, "t has values that are missing or not finite"),
         ({"levels": (101, 250, 500, 850)}, "do not fit"),
+        (
+            {"time": datetime.datetime(2021, 8, 29, 7)},
+            "is of the time 20210829T07, not 20210829T06",
+        ),
     ],
 )
 def test_a_bad_state_is_named(aurora_mount, change, words):

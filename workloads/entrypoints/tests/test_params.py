@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from raylib import log, params, run
+from raylib import params, run
 from raylib.errors import ParameterError
 from raylib.params import Params, knob
 
@@ -210,16 +210,3 @@ def test_a_service_without_a_token_does_not_start(program, monkeypatch):
     short = bare(program, "--check-config", **RUN, SERVE_TOKEN="short")
     assert short.returncode == 2
     assert "'short'" not in short.stderr
-
-
-def test_progress_tells_rate_and_time_left(capsys):
-    now = [0.0]
-    progress = log.Progress(10, "tokens", every=2, clock=lambda: now[0])
-    for step in range(5, 8):
-        now[0] += 2.0
-        progress.step(step, items=100, loss=1.5)
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["step"] for line in lines] == [6]
-    assert lines[0]["tokens_per_second"] == 50
-    assert lines[0]["seconds_left"] == 8.0
-    assert lines[0]["loss"] == 1.5

@@ -3,8 +3,8 @@
     python tests/bench_train.py [steps]
 
 Both train the same small model on the same rows, in turn, twice each. The bare one logs nothing and
-counts no tokens; ours has everything that a run has: the question to the driver at each step, over a
-real Ray, the look at each loss, and progress. Figures, no gate.
+counts no tokens. Ours has everything that a run has: the question to the driver at each step, over
+a real Ray, the look at each loss, and progress. Figures, no gate.
 """
 
 from __future__ import annotations

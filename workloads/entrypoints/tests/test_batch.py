@@ -117,7 +117,7 @@ def test_what_came_later_does_not_mix_into_a_run_that_began(
         newer = batch_run.path(kind) / "a2"
         newer.mkdir()
         write(newer, 9)
-        sealed.seal(newer, {"finished": "2026-01-01"})
+        sealed.seal(newer, {})
     monkeypatch.setattr(batch, "_finish", finish)
     here.clear()
     assert batch.answer(batch_settings, batch_run)["adapter"] == llm_adapter.digest

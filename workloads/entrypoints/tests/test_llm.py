@@ -138,7 +138,7 @@ def test_a_run_that_began_goes_on_with_its_data_and_a_new_one_takes_the_newest(
     newer = llm_mount / settings.data / "a2"
     newer.mkdir()
     tiny_llm.write_data(newer, train=50)
-    sealed.seal(newer, {"finished": "2026-01-01"})
+    sealed.seal(newer, {})
     train("began")
     train("new")
     assert fitted[0] == fitted[1]

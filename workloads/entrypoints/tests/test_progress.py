@@ -71,7 +71,7 @@ def test_nothing_is_exported_where_no_ray_runs(capsys):
 
 
 def test_a_search_tells_how_many_trials_have_ended(capsys):
-    pytest.importorskip("ray.tune")
+    pytest.importorskip("ray.tune", exc_type=ImportError)
     seen = tuning._progress(3, Run(id="t"))
     for loss in (2.5, tuning.DIVERGED, 2.0):
         trial = types.SimpleNamespace(last_result={"loss": loss})

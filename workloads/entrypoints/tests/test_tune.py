@@ -121,7 +121,7 @@ def test_a_search_that_began_goes_on_with_its_text(settings, llm_mount, tmp_path
         if not newer.exists():
             newer.mkdir()
             tiny_llm.write_text(newer, 300)
-            sealed.seal(newer, {"finished": "2026-01-01"})
+            sealed.seal(newer, {})
     assert searched[0] == searched[1]
 
 

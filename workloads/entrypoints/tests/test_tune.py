@@ -6,6 +6,7 @@ import json
 import pytest
 
 pytest.importorskip("peft")
+safetensors = pytest.importorskip("safetensors.torch")
 
 import tune_gpt2
 from raylib import adapters, params, sealed, tiny_llm, tuning, tuning_loop
@@ -61,7 +62,7 @@ def test_the_plan_depends_on_the_settings_alone(settings):
     assert len({t.learning_rate for t in more}) == 50
 
 
-def test_a_trial_learns_and_goes_on_where_it_was(settings, llm_mount, tmp_path):
+def test_a_trial_learns_and_goes_on_where_it_was(settings, llm_mount, tmp_path, monkeypatch):
     (trial, *_) = tuning.plan(settings)
     whole, parts = run(llm_mount, tmp_path, "whole"), run(llm_mount, tmp_path, "parts")
     full = reports()
@@ -71,7 +72,23 @@ def test_a_trial_learns_and_goes_on_where_it_was(settings, llm_mount, tmp_path):
     with pytest.raises(Stop):
         tuning_loop.train(settings, parts, trial, "c", reports(2))
     again = reports()
-    tuning_loop.train(settings, parts, trial, "c", again)
+
+    def mapped(*_, **__):
+        raise AssertionError("a checkpoint on the mount is read whole, not mapped into memory")
+
+    with monkeypatch.context() as m:
+        restore = tuning_loop._restore
+        opened = safetensors.safe_open
+
+        def restored(*args):
+            m.setattr(safetensors, "safe_open", mapped)
+            try:
+                return restore(*args)
+            finally:
+                m.setattr(safetensors, "safe_open", opened)
+
+        m.setattr(tuning_loop, "_restore", restored)
+        tuning_loop.train(settings, parts, trial, "c", again)
     assert again.got == full.got
     kept = [tuning.store(r, trial, "c", 2).newest() for r in (whole, parts)]
     files = [(k.path / tuning_loop.WEIGHTS).read_bytes() for k in kept]

@@ -51,14 +51,11 @@ func scriptsOf(w Workload) (map[string]string, error) {
 		return nil, strict.Unknown("program", w.Script, Scripts())
 	}
 	files := map[string]string{w.Script: string(data)}
-	if w.Kind == KindRayJob {
-		// No program imports it: the pods run it.
-		data = append(data, "\nfrom "+sharedPackage+" import "+leaveModule+"\n"...)
-	}
 	return files, addShared(files, data)
 }
 
 // leaveModule is what a job's pods run before they end: it asks the driver to save, and waits for that. Ray itself would kill the driver.
+// Every program imports it, so that it is among the scripts.
 const leaveModule = "leave"
 
 // leave is the hook of a job's pods that runs leaveModule. Kubernetes waits for it within the 30 seconds that a pod has to end.

@@ -3,6 +3,7 @@ package workloads
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -239,4 +240,17 @@ func register(t *testing.T, a Args) stacktest.Recording {
 
 func objectName(r stacktest.Resource) string {
 	return r.Inputs["metadata"].ObjectValue()["name"].StringValue()
+}
+
+// TestPodsHaveWhatTheirHookRuns, whatever the program.
+func TestPodsHaveWhatTheirHookRuns(t *testing.T) {
+	for name, w := range Catalog() {
+		files, err := scriptsOf(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[path.Join(sharedPackage, leaveModule+".py")] == "" {
+			t.Errorf("%s has no module %s", name, leaveModule)
+		}
+	}
 }

@@ -9,6 +9,10 @@ export GOFLAGS := -trimpath -buildvcs=false
 
 BIN := .rehearsal/bin
 COMMANDS := ./cmd/rehearse ./cmd/comment ./cmd/pulumi-language-go ./cmd/pulumi-resource-azure-native ./cmd/pulumi-resource-random
+# RAY says which Ray a rehearsal has.
+ifneq ($(filter-out real,$(RAY)),)
+$(error RAY is "$(RAY)"; it may be real, or not set)
+endif
 REHEARSE = $(BIN)/rehearse -root .$(if $(filter real,$(RAY)), -ray $(call pyenv,models))
 
 # The tests of the Python programs run in environments that are locked by hash,
@@ -64,8 +68,10 @@ PREVIEWER = $(BIN)/rehearse -root . -stack $(or $(STACK),rehearsal) -dir .rehear
 preview: $(BIN)/comment $(if $(BASE),build) ## write what an update of STACK would do as a comment for a pull request; BASE=REF: on emulated Azure, from that commit on
 ifdef BASE
 	@rm -rf .rehearsal/base && mkdir -p .rehearsal/base && git archive '$(BASE)' | tar -x -C .rehearsal/base
-	@trap '$(PREVIEWER) down; rm -rf .rehearsal/base' EXIT; $(PREVIEWER) preview .rehearsal/base .rehearsal/preview.json
-	@$(BIN)/comment -stack '$(or $(STACK),rehearsal)' -against '$(BASE)' < .rehearsal/preview.json | tee $(COMMENT)
+	@trap '$(PREVIEWER) down; rm -rf .rehearsal/base' EXIT; rm -f .rehearsal/preview.json $(COMMENT); status=0; \
+		$(PREVIEWER) preview .rehearsal/base .rehearsal/preview.json || status=$$?; test -e .rehearsal/preview.json || exit $$status; \
+		$(BIN)/comment -stack '$(or $(STACK),rehearsal)' -against '$(BASE)' < .rehearsal/preview.json | tee $(COMMENT) || status=$$?; \
+		exit $$status
 else
 	@{ $(if $(filter rehearsal,$(STACK)),$(REHEARSE) pulumi preview --json,pulumi preview --json \
 		--stack '$(or $(STACK),$(error STACK is not set, as in make preview STACK=dev))'); } | \
@@ -98,10 +104,11 @@ unit: ## run the tests that need no cluster
 	@$(call timed,race detector,cd rehearsal && CGO_ENABLED=1 go test -race ./cloud ./process ./layout)
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint $(BIN)/actionlint ## check format, vet and lint Go, and the workflows
+lint: $(BIN)/golangci-lint $(BIN)/actionlint python-env ## check format, vet and lint Go, lint Python and the workflows
 	@$(call timed,format and vet,test -z "$$(gofmt -l . | tee /dev/stderr)" && go vet ./... && cd rehearsal && go vet ./...)
 	@$(call timed,golangci-lint,$(BIN)/golangci-lint run ./... && cd rehearsal && ../$(BIN)/golangci-lint run ./...)
-	@$(BIN)/actionlint -shellcheck= -pyflakes=
+	@$(BIN)/actionlint
+	@cd $(ENTRYPOINTS) && $(call pyenv,test)/bin/python -m ruff check . && $(call pyenv,test)/bin/python -m ruff format --check .
 
 # Modules of their own: their packages are in no other build, and not all of them
 # agree on versions. The first takes minutes once.
@@ -128,9 +135,7 @@ python-models-env: python-env
 
 .PHONY: python
 python: python-env ## run the tests of the programs that Ray runs, without models
-	@$(call timed,Python tests,cd $(ENTRYPOINTS) && $(call pyenv,test)/bin/python -m ruff check . && \
-		$(call pyenv,test)/bin/python -m ruff format --check . && \
-		$(call pyenv,test)/bin/python -m pytest -q --timeout 600)
+	@$(call timed,Python tests,cd $(ENTRYPOINTS) && $(call pyenv,test)/bin/python -m pytest -q --timeout 600)
 
 # They take minutes: as with Go's, those that have passed are not run again while no file has changed.
 passed = $(PYENVS)/passed-$(shell cd $(ENTRYPOINTS) && find . -name '*.py' -o -name '*.toml' -o -name 'requirements-*.txt' | \

@@ -189,7 +189,7 @@ func TestReadmeNamesWhatThereIs(t *testing.T) {
 				t.Errorf("%s: there is no target %s", page, target[1])
 			}
 		}
-		for _, pattern := range regexp.MustCompile("-run '?([A-Za-z|]+)'?").FindAllSubmatch(data, -1) {
+		for _, pattern := range regexp.MustCompile(`-run\s+'?([A-Za-z|]+)'?`).FindAllSubmatch(data, -1) {
 			named++
 			for _, want := range strings.Split(string(pattern[1]), "|") {
 				if !slices.ContainsFunc(tests, func(name string) bool { return strings.Contains(name, want) }) {

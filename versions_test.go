@@ -157,7 +157,7 @@ func TestWorkflowsArePinned(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	pinned := regexp.MustCompile(`^[a-z-]+/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+`)
+	pinned := regexp.MustCompile(`^[a-z-]+/[a-z/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+`)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {

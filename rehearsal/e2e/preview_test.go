@@ -8,27 +8,29 @@ import (
 	"testing"
 )
 
-// TestPreviewComment previews changes to the production stack as `make preview`
-// does for a pull request: from this checkout to one with another stack file.
+// TestPreviewComment previews changes to the production stack as a pull request's
+// workflow does: from a commit to a checkout with another stack file.
 func TestPreviewComment(t *testing.T) {
 	const stack = "prod-eastus2"
-	e := newEnv(t, "e2e-preview")
-	changed := e.copyCheckout(t.TempDir())
-	file := filepath.Join(changed, "Pulumi."+stack+".yaml")
+	root, err := filepath.Abs("../..")
+	must(t, err)
+	e := &env{T: t, root: root}
+	clone := e.copyCheckout(t.TempDir())
+	e.in(clone, "git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -q -m base")
+	file := filepath.Join(clone, "Pulumi."+stack+".yaml")
 	data, err := os.ReadFile(file)
 	must(t, err)
 	for _, c := range []struct {
 		name, old, new string
-		// fails is what the comment command ends with; says is what stands in the comment.
-		fails string
-		says  []string
+		fails          bool
+		says           []string
 	}{
 		{"another size of a pool", "a100: { vmSize: Standard_ND96amsr_A100_v4, max: 2", "a100: { vmSize: Standard_ND96asr_v4, max: 2",
-			"it would replace the pool", []string{"**Replaced (", "`vmSize"}},
+			true, []string{"> it would replace the pool infra-pool-a100, because of vmSize", "**Replaced (1)**", "| `vmSize` |"}},
 		{"another priority", "smoke: { enabled: true, team: weather, priority: high }", "smoke: { enabled: true, team: weather, priority: low }",
-			"", []string{"**Deleted (1)**", "1 created", "smoke-"}},
+			false, []string{"**Deleted (1)**", "1 created", "smoke-"}},
 		{"a mistake", "team: weather, priority: high", "team: wether, priority: high",
-			"the preview failed", []string{": failed", "workloads.smoke.team", "weather"}},
+			true, []string{": failed", "workloads.smoke.team", "weather"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(string(data), c.old, c.new, 1)
@@ -36,17 +38,14 @@ func TestPreviewComment(t *testing.T) {
 				t.Fatalf("the stack file has no %q", c.old)
 			}
 			must(t, os.WriteFile(file, []byte(text), 0o600))
-			preview := filepath.Join(t.TempDir(), "preview.json")
-			out, err := exec.Command(e.rehearse, "-root", changed, "-dir", string(e.dir), "-stack", stack, "preview", e.root, preview).CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
+			out, err := e.tryIn(clone, "make preview BASE=HEAD STACK="+stack)
+			if (err != nil) != c.fails {
+				t.Errorf("it ends with %v:\n%s", err, out)
 			}
-			comment, err := e.comment(stack, preview)
-			if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(comment, c.fails) {
-				t.Errorf("it ends with %v, want %q:\n%s", err, c.fails, comment)
-			}
+			comment, err := os.ReadFile(filepath.Join(clone, ".rehearsal", "preview-"+stack+".md"))
+			must(t, err)
 			for _, words := range c.says {
-				if !strings.Contains(comment, words) {
+				if !strings.Contains(string(comment), words) {
 					t.Errorf("the comment has no %q:\n%s", words, comment)
 				}
 			}
@@ -57,22 +56,22 @@ func TestPreviewComment(t *testing.T) {
 // copyCheckout copies the files that git knows or would take.
 func (e *env) copyCheckout(to string) string {
 	e.Helper()
-	cmd := exec.Command("bash", "-c", `set -o pipefail; git ls-files -co --exclude-standard -z | tar -c --null -T - | tar -x -C "$1"`, "copy", to)
-	cmd.Dir = e.root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		e.Fatalf("copying the checkout: %v\n%s", err, out)
-	}
+	e.in(e.root, `git ls-files -co --exclude-standard -z | tar -c --null -T - | tar -x -C `+quoted(to))
 	return to
 }
 
-// comment answers what the comment command says of a preview.
-func (e *env) comment(stack, preview string) (string, error) {
+// in runs a line of bash in the folder.
+func (e *env) in(dir, line string) {
 	e.Helper()
-	in, err := os.Open(preview)
-	must(e.T, err)
-	defer in.Close()
-	cmd := exec.Command(filepath.Join(filepath.Dir(e.rehearse), "comment"), "-stack", stack)
-	cmd.Stdin = in
+	if out, err := e.tryIn(dir, line); err != nil {
+		e.Fatalf("%s: %v\n%s", line, err, out)
+	}
+}
+
+// tryIn runs a line of bash in the folder and answers its output.
+func (e *env) tryIn(dir, line string) (string, error) {
+	cmd := exec.CommandContext(e.Context(), "bash", "-c", "set -eu -o pipefail; "+line)
+	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

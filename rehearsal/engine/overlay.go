@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 )
@@ -21,6 +23,13 @@ func overlay(config, rehearsal []byte) ([]byte, error) {
 	own, err := decode(rehearsal)
 	if err != nil {
 		return nil, fmt.Errorf("the rehearsal's stack file: %w", err)
+	}
+	// The rehearsal's state is encrypted by a key of its own.
+	for _, key := range []string{"encryptionsalt", "encryptedkey", "secretsprovider"} {
+		delete(stack, key)
+	}
+	if key := secretIn(stack["config"], "config"); key != "" {
+		return nil, fmt.Errorf("the stack file: %s is encrypted, and a rehearsal has no key to it", key)
 	}
 	from, err := child(own, "config", "ray-on-aks:infra", "operators")
 	if err != nil {
@@ -75,4 +84,18 @@ func child(object map[string]any, path ...string) (map[string]any, error) {
 		object = next
 	}
 	return object, nil
+}
+
+// secretIn finds an encrypted value and answers its path.
+func secretIn(value any, path string) string {
+	object, _ := value.(map[string]any)
+	if _, ok := object["secure"]; ok && len(object) == 1 {
+		return path
+	}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if found := secretIn(object[key], path+"."+key); found != "" {
+			return found
+		}
+	}
+	return ""
 }

@@ -15,7 +15,9 @@ func TestAnotherStackIsRehearsedButForWhatCannotBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const stack = `config:
+	const stack = `encryptionsalt: v1:of:another
+secretsprovider: azurekeyvault://x
+config:
   ray-on-aks:profile: prod
   ray-on-aks:infra:
     cluster: { tier: Premium, adminGroups: [a], login: workloadidentity }
@@ -49,8 +51,9 @@ func TestAnotherStackIsRehearsedButForWhatCannotBe(t *testing.T) {
 
 func TestAStackFileThatIsNoneIsSaidToBe(t *testing.T) {
 	for config, words := range map[string]string{
-		"":            "the stack file: is empty",
-		"config: [1]": "[config]: is no object, but [1]",
+		"":                               "the stack file: is empty",
+		"config: {a: {b: {secure: v1}}}": "the stack file: config.a.b is encrypted",
+		"config: [1]":                    "[config]: is no object, but [1]",
 		"config: {ray-on-aks:infra: {cluster: 1}}": "[config ray-on-aks:infra cluster]: is no object, but 1",
 	} {
 		own := "config: {ray-on-aks:infra: {operators: {kueue: {chart: x}}}}"

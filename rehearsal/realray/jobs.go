@@ -42,7 +42,9 @@ func (r *Runtime) Submit(ctx context.Context, head *corev1.Pod, rayJob *rayv1.Ra
 		return "", err
 	}
 	if rayv1.IsJobTerminal(info.JobStatus) {
-		return info.JobStatus, r.keepLog(ctx, dashboard, rayJob)
+		if err := r.keepLog(ctx, dashboard, rayJob); err != nil {
+			r.Log.Warn("keeping the log of a job", "job", rayJob.Name, "error", err)
+		}
 	}
 	return info.JobStatus, nil
 }
@@ -72,7 +74,8 @@ func (r *Runtime) submit(ctx context.Context, n *node, dashboard *dashboardclien
 // client speaks to the cluster's dashboard with the cluster's token.
 func (n *node) client() *dashboardclient.RayDashboardClient {
 	c := &dashboardclient.RayDashboardClient{}
-	direct := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	// All jobs are asked after one by one.
+	direct := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	c.InitClient(direct, "http://"+n.dashboard, n.env["RAY_AUTH_TOKEN"])
 	return c
 }

@@ -139,12 +139,19 @@ func (n *node) environ(python, mark string) []string {
 		rayutils.RAY_ADDRESS: n.gcs, rayutils.FQ_RAY_IP: host, rayutils.RAY_IP: host, rayutils.RAY_PORT: port,
 		// A node of two cores with many pods is slow to start.
 		"RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": "600", "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "600", "RAY_worker_register_timeout_seconds": "600",
-		"RAY_agent_register_timeout_ms": "600000", "RAY_memory_monitor_refresh_ms": "0", "OMP_NUM_THREADS": "1",
+		"RAY_agent_register_timeout_ms": "600000", "RAY_memory_monitor_refresh_ms": "0",
 		// Workers are started when there is work: a pod has more CPUs than this machine.
 		"RAY_prestart_worker_first_driver": "0",
-		// No model is fetched.
-		"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
 	})
+	// One thread a process, and no model is fetched, unless the pod says otherwise.
+	for name, value := range map[string]string{
+		"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
+		"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
+	} {
+		if _, ok := env[name]; !ok {
+			env[name] = value
+		}
+	}
 	// The disk of the pod's node, where a program keeps copies.
 	for _, prefix := range []string{"AURORA", "BATCH", "GPT2", "LLM", "SERVE", "STAGE"} {
 		if name := prefix + "_SCRATCH"; env[name] == "" {

@@ -60,6 +60,7 @@ func (r *Runtime) Follow(ctx context.Context, client kubernetes.Interface, pods 
 	if r.nodes == nil {
 		r.nodes, r.problems = map[types.UID]*node{}, map[string]string{}
 	}
+	r.restart()
 	running := map[types.UID]bool{}
 	for _, pod := range pods {
 		if pod.Labels[rayutils.RayNodeTypeLabelKey] == "" || pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
@@ -74,6 +75,20 @@ func (r *Runtime) Follow(ctx context.Context, client kubernetes.Interface, pods 
 		if !running[uid] {
 			delete(r.nodes, uid)
 			r.stopping.Go(func() { r.stop(n) })
+		}
+	}
+}
+
+// restart takes out the nodes that have died, so that they are started again as
+// a kubelet does, with ports that are free now.
+func (r *Runtime) restart() {
+	for uid, n := range r.nodes {
+		select {
+		case <-n.process.Ended():
+			r.Log.Warn("a node of Ray has died", "pod", n.pod.Name, "error", n.process.Err(), "log", n.process.LogPath())
+			delete(r.nodes, uid)
+			r.clear(n)
+		default:
 		}
 	}
 }
@@ -116,7 +131,7 @@ func (r *Runtime) start(ctx context.Context, pod *corev1.Pod) error {
 	}
 	n.temp, n.scratch = filepath.Join(r.Sockets, string(pod.UID)[:6]), filepath.Join(r.Dir, "pods", string(pod.UID))
 	n.process, err = r.Group.Start(process.Spec{
-		Name: "ray-" + pod.Name, Path: filepath.Join(r.Python, "bin", "ray"), Args: n.args(), Env: n.environ(r.Python, r.Mark),
+		Name: "ray-" + pod.Name, Path: filepath.Join(r.Python, "bin", "ray"), Args: n.args(), Env: n.environ(r.Python, r.Mark), Once: true,
 	})
 	if err != nil {
 		return err

@@ -24,13 +24,18 @@ func (r *Runtime) stop(n *node) {
 		r.Log.Warn("what a pod does before it ends", "pod", n.pod.Name, "error", err)
 	}
 	n.process.Stop(max(time.Second, stopGrace-time.Since(start)))
+	r.clear(n)
+	r.Log.Info("ray node ended", "pod", n.pod.Name, "seconds", time.Since(start).Seconds())
+}
+
+// clear ends what a node has started and removes its files, when it has ended.
+func (r *Runtime) clear(n *node) {
 	if _, err := process.SweepEnv(n.mark(), 0); err != nil {
 		r.Log.Warn("ending what a node of Ray has started", "pod", n.pod.Name, "error", err)
 	}
 	if err := errors.Join(os.RemoveAll(n.temp), os.RemoveAll(n.scratch)); err != nil {
 		r.Log.Warn("removing the files of a node of Ray", "pod", n.pod.Name, "error", err)
 	}
-	r.Log.Info("ray node ended", "pod", n.pod.Name, "seconds", time.Since(start).Seconds())
 }
 
 // leave runs the hook that the pod's container has for its end.
@@ -49,6 +54,7 @@ func (r *Runtime) leave(n *node) error {
 	}
 	cmd := exec.CommandContext(ctx, path, command[1:]...)
 	cmd.Env = n.environ(r.Python, r.Mark)
+	cmd.WaitDelay = time.Second // what it leaves behind may hold its output
 	out, err := cmd.CombinedOutput()
 	r.Log.Info("before the pod ends", "pod", n.pod.Name, "said", string(out))
 	return err

@@ -36,9 +36,7 @@ class Settings(Params):
 
     PREFIX: ClassVar[str] = "STAGE_"
 
-    items: tuple[str, ...] = knob(
-        ("aurora", "era5", "qwen", "viggo"), choices=ITEMS, help="what to bring"
-    )
+    items: tuple[str, ...] = knob(ITEMS, choices=ITEMS, help="what to bring")
     source: str = knob(
         "hub",
         choices=("hub", "tiny"),

@@ -6,13 +6,15 @@ import (
 	"strings"
 )
 
-// most is the number of resources that one table shows, and of paths that one
-// row does: a comment has at most 65536 letters.
+// A comment has at most 65536 bytes, and holds the previews of all stacks.
 const (
-	mostRows  = 100
-	mostPaths = 8
-	// mostLetters is what a message may have.
-	mostLetters = 8000
+	// mostBytes is what one preview may take; what is cut is the end, and what
+	// would be lost stands at the beginning.
+	mostBytes = 8500
+	// mostRows and mostPaths are what one table shows, and one row of it.
+	mostRows, mostPaths = 50, 5
+	// mostOfMessage is what of a message is shown.
+	mostOfMessage = 4000
 )
 
 // marker is how the comment on a stack is found again, to be updated.
@@ -43,7 +45,22 @@ func (p preview) comment(stack, against string) string {
 		}
 		fmt.Fprintf(&b, "\n<details><summary>%s (%d)</summary>\n\n%s\n</details>\n", kind.title, len(steps), table(steps))
 	}
-	return b.String()
+	return within(b.String(), mostBytes)
+}
+
+// within cuts a comment at the end of a line, and closes what is open there.
+func within(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	text = text[:strings.LastIndexByte(text[:most], '\n')+1]
+	if strings.Count(text, "\n```")%2 == 1 {
+		text += "```\n"
+	}
+	if strings.Count(text, "<details>") > strings.Count(text, "</details>") {
+		text += "\n</details>\n"
+	}
+	return text + "\n… and more, which is in the log of the run\n"
 }
 
 // summary counts what would be done.
@@ -98,8 +115,8 @@ var colors = regexp.MustCompile(`<\{%[^%]*%\}>|\x1b\[[0-9;]*m`)
 // fenced writes a message as it is, in a fence that nothing in it can close.
 func fenced(message string) string {
 	message = strings.TrimSpace(colors.ReplaceAllString(message, ""))
-	if len(message) > mostLetters {
-		message = strings.ToValidUTF8(message[:mostLetters], "") + "\n…"
+	if len(message) > mostOfMessage {
+		message = strings.ToValidUTF8(message[:mostOfMessage], "") + "\n…"
 	}
 	fence := "```"
 	for strings.Contains(message, fence) {

@@ -77,7 +77,7 @@ func TestNoChangesAreSaid(t *testing.T) {
 // TestAPreviewThatFailsSaysWhy, and nothing in what it says can end the fence or
 // fill the comment.
 func TestAPreviewThatFailsSaysWhy(t *testing.T) {
-	message := "<{%fg 1%}>workloads.smoke.workers<{%reset%}>: too many ``` " + strings.Repeat("é", mostLetters)
+	message := "<{%fg 1%}>workloads.smoke.workers<{%reset%}>: too many ``` " + strings.Repeat("é", mostOfMessage)
 	text, err := said(t, fmt.Sprintf(`{"diagnostics": [{"severity": "warning", "message": "old"}, {"severity": "error", "message": %q}]}`, message))
 	if err == nil || !strings.Contains(err.Error(), "failed with 1 errors") {
 		t.Errorf("the verdict is %v", err)
@@ -85,22 +85,25 @@ func TestAPreviewThatFailsSaysWhy(t *testing.T) {
 	if !strings.Contains(text, "### Preview of `dev`: failed\n") || !strings.Contains(text, "\n````text\nworkloads.smoke.workers: too many ```") {
 		t.Errorf("it says:\n%.300s", text)
 	}
-	if strings.Contains(text, "old") || len(text) > 2*mostLetters || !strings.HasSuffix(text, "\n…\n````\n") {
+	if strings.Contains(text, "old") || len(text) > 2*mostOfMessage || !strings.HasSuffix(text, "\n…\n````\n") {
 		t.Errorf("%d letters, which end in %q", len(text), text[len(text)-30:])
 	}
 }
 
 func TestOneCommentHoldsAnyPreview(t *testing.T) {
-	var many [][3]string
+	many := [][3]string{{"replace", "AgentPool", "lost"}}
 	for i := range 1000 {
-		many = append(many, [3]string{"update", "AgentPool", fmt.Sprintf("p|`%d", i)})
+		many = append(many, [3]string{"update", "AgentPool", fmt.Sprintf("p|`%d", i) + strings.Repeat("x", 200)})
 	}
 	text, err := said(t, steps(many...))
-	if err != nil || len(text) > 65536 || !strings.Contains(text, "… and 900 more") {
-		t.Errorf("%v, %d letters", err, len(text))
+	if err == nil || len(text) > mostBytes+100 {
+		t.Errorf("%v, %d bytes", err, len(text))
 	}
-	if strings.Contains(text, "p|") || !strings.Contains(text, "| `p\\|'7` |") {
-		t.Errorf("a name is read as Markdown:\n%.400s", text)
+	if strings.Contains(text, "p|") || !strings.Contains(text, "| `p\\|'7x") {
+		t.Errorf("a name is read as Markdown:\n%.800s", text)
+	}
+	if !strings.Contains(text, "`lost`") || !strings.HasSuffix(text, "</details>\n\n… and more, which is in the log of the run\n") {
+		t.Errorf("it is cut so that it ends in %q", text[len(text)-200:])
 	}
 }
 

@@ -24,10 +24,12 @@ import (
 
 // rehearsal is one rehearsal of one checkout.
 type rehearsal struct {
-	root  string
-	dir   layout.Dir
-	stack string
-	tools *toolchain.Toolchain
+	root string
+	// emulators is the checkout whose tools run the rehearsal; root's as a rule.
+	emulators string
+	dir       layout.Dir
+	stack     string
+	tools     *toolchain.Toolchain
 	// bin is the folder of this executable and the emulated providers.
 	bin string
 	// python is the environment that a real Ray runs in; empty: Ray is simulated.
@@ -42,7 +44,7 @@ func open(root, dir, stack, python string) (*rehearsal, error) {
 	if dir == "" {
 		dir = filepath.Join(root, ".rehearsal", "main")
 	}
-	r := &rehearsal{root: root, stack: stack, python: python}
+	r := &rehearsal{root: root, emulators: root, stack: stack, python: python}
 	if r.dir, err = layout.Open(dir); err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (r *rehearsal) ensureSupervisor() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(self, "-root", r.root, "-dir", string(r.dir), "-ray", r.python, "supervise")
+	cmd := exec.Command(self, "-root", r.emulators, "-dir", string(r.dir), "-ray", r.python, "supervise")
 	cmd.Stdout, cmd.Stderr = log, log
 	// A session of its own: it stays when the terminal goes.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

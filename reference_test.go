@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -145,7 +146,23 @@ func (r *reference) doc(t reflect.Type, field string) string {
 		rest = strings.TrimPrefix(strings.TrimPrefix(rest, "is "), "are ")
 		text = strings.ToUpper(rest[:1]) + rest[1:]
 	}
+	text = byKeys(text, t)
 	return strings.NewReplacer("|", `\|`, "<", `\<`).Replace(text)
+}
+
+// byKeys puts keys in the places of the fields that a comment names: those of its own type, within a sentence or with a capital within.
+func byKeys(text string, t reflect.Type) string {
+	for key, f := range objectKeys(t) {
+		if name := strings.TrimSuffix(f.Name, "s"); strings.ToUpper(name) == name {
+			continue // GPUs are a word of everybody's
+		}
+		inSentence := regexp.MustCompile(`([a-z,;:] )` + f.Name + `\b`)
+		text = inSentence.ReplaceAllString(text, "${1}`"+key+"`")
+		if strings.ToLower(f.Name[1:]) != f.Name[1:] {
+			text = regexp.MustCompile("(^|[^`])\\b"+f.Name+`\b`).ReplaceAllString(text, "${1}`"+key+"`")
+		}
+	}
+	return text
 }
 
 // read collects the comments of the fields of a package of this module.

@@ -37,7 +37,7 @@ const (
 
 // Operator declares how one operator comes into the cluster.
 type Operator struct {
-	// Mode is install (default) or preinstalled.
+	// Mode is `install` (default) or `preinstalled`.
 	Mode Mode `json:"mode"`
 	// Chart is an oci:// reference or a folder relative to the project. Default: the pinned one.
 	Chart string `json:"chart"`

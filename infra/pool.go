@@ -21,9 +21,9 @@ const maxPools = 100
 type Pool struct {
 	// VMSize is a size of infra/sku or of `skus`. The nodes of a size with GPUs are tainted, so that only pods that ask for GPUs come.
 	VMSize string `json:"vmSize"`
-	// Min and Max bound the number of nodes; Min may be 0.
+	// Min is the least number of nodes. Default: 0.
 	Min int `json:"min"`
-	// Max is also what the queues' quota is derived from.
+	// Max is the most nodes that there may be, from which the queues' quota is derived.
 	Max int `json:"max"`
 	// Count is the number of nodes at creation, between Min and Max. Default: Min. Later changes are ignored: the autoscaler owns it.
 	Count int `json:"count"`

@@ -31,11 +31,11 @@ func (r *Runtime) Submit(ctx context.Context, head *corev1.Pod, rayJob *rayv1.Ra
 	if n == nil {
 		return "", nil
 	}
-	dashboard := n.client()
+	dashboard := n.client(askPatience)
 	info, err := dashboard.GetJobInfo(ctx, rayJob.Status.JobId)
 	switch {
 	case apierrors.IsBadRequest(err):
-		return r.submit(ctx, n, dashboard, rayJob)
+		return r.submit(ctx, n, rayJob)
 	case unreachable(err):
 		return "", nil
 	case err != nil:
@@ -49,7 +49,7 @@ func (r *Runtime) Submit(ctx context.Context, head *corev1.Pod, rayJob *rayv1.Ra
 	return info.JobStatus, nil
 }
 
-func (r *Runtime) submit(ctx context.Context, n *node, dashboard *dashboardclient.RayDashboardClient, rayJob *rayv1.RayJob) (rayv1.JobStatus, error) {
+func (r *Runtime) submit(ctx context.Context, n *node, rayJob *rayv1.RayJob) (rayv1.JobStatus, error) {
 	request, err := dashboardclient.ConvertRayJobToReq(rayJob)
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (r *Runtime) submit(ctx context.Context, n *node, dashboard *dashboardclien
 	request.Entrypoint = n.local(command)
 	// What it would install is in the environment that plays the image.
 	delete(request.RuntimeEnv, "pip")
-	if _, err = dashboard.SubmitJobReq(ctx, request); err != nil && strings.Contains(err.Error(), "No available agent") {
+	if _, err = n.client(submitPatience).SubmitJobReq(ctx, request); err != nil && strings.Contains(err.Error(), "No available agent") {
 		return "", nil // the head's agent starts later than its dashboard
 	} else if err != nil {
 		return "", err
@@ -71,11 +71,17 @@ func (r *Runtime) submit(ctx context.Context, n *node, dashboard *dashboardclien
 	return rayv1.JobStatusPending, nil
 }
 
+// Jobs are asked after one by one, so no answer is waited for as long as one may
+// take: a job's submission, for which the dashboard first starts a process.
+const (
+	askPatience    = 5 * time.Second
+	submitPatience = 30 * time.Second
+)
+
 // client speaks to the cluster's dashboard with the cluster's token.
-func (n *node) client() *dashboardclient.RayDashboardClient {
+func (n *node) client(patience time.Duration) *dashboardclient.RayDashboardClient {
 	c := &dashboardclient.RayDashboardClient{}
-	// All jobs are asked after one by one.
-	direct := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	direct := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	c.InitClient(direct, "http://"+n.dashboard, n.env["RAY_AUTH_TOKEN"])
 	return c
 }

@@ -158,7 +158,7 @@ bench-train: python-models-env ## compare our training loop with the bare librar
 
 .PHONY: e2e
 e2e: build ## run the scenarios on the rehearsed cluster
-	@$(call timed,end to end,cd rehearsal && go test -count=1 -timeout 20m -v ./e2e)
+	@$(call timed,end to end,cd rehearsal && go test -count=1 -timeout 45m -v ./e2e)
 
 .PHONY: e2e-real
 e2e-real: build python-models-env ## run the scenario in which Ray is real, too

@@ -11,6 +11,7 @@ import (
 // TestPreviewComment previews changes to the production stack as a pull request's
 // workflow does: from a commit to a checkout with another stack file.
 func TestPreviewComment(t *testing.T) {
+	t.Parallel()
 	const stack = "prod-eastus2"
 	root, err := filepath.Abs("../..")
 	must(t, err)

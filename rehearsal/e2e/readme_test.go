@@ -24,6 +24,7 @@ var evaluated = regexp.MustCompile(`^eval "\$\((.*)\)"$`)
 // TestReadme runs the README's local commands in a copy of the checkout, in
 // their order, as a newcomer would. One that it says is refused must fail.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("../..")
 	must(t, err)
 	e := &env{T: t, root: root}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,14 +26,9 @@ const turns = 5
 
 // engineTimes compares commands that change nothing on the dev stack with those
 // on a stack of the same providers alone.
-func engineTimes(ctx context.Context, b *bench) error {
-	if err := b.down(ctx); err != nil {
-		return err
-	}
-	if _, err := b.rehearse(ctx, "-stack", "dev", "up"); err != nil {
-		return err
-	}
-	ours, err := b.engine(ctx, b.root, b.dir, "dev")
+func engineTimes(ctx context.Context, b *bench) (err error) {
+	ours, err := b.dev(ctx)
+	defer func() { err = errors.Join(err, b.down(ctx)) }()
 	if err != nil {
 		return err
 	}
@@ -60,7 +56,18 @@ func engineTimes(ctx context.Context, b *bench) error {
 		a, c := median(times[0]), median(times[1])
 		fmt.Printf("| %s | %.1f | %.1f | %.2f |\n", command[0], a, c, a/c)
 	}
-	return b.down(ctx)
+	return nil
+}
+
+// dev brings the dev stack up in the bench's own folder, from nothing.
+func (b *bench) dev(ctx context.Context) (*engine.Engine, error) {
+	if err := b.down(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := b.rehearse(ctx, "-stack", "dev", "up"); err != nil {
+		return nil, err
+	}
+	return b.engine(ctx, b.root, b.dir, "dev")
 }
 
 // bare brings up a program of providers alone in the folder; its cluster is that

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,10 +18,11 @@ var phaseLine = regexp.MustCompile(`(?m)^== (.*): ([0-9.]+) s$`)
 // rehearsal brings the rehearsal's stack up in a new folder, and once more as
 // it is; built tools are there in both. It prints the seconds of each phase and
 // the memory of all its processes.
-func rehearsal(ctx context.Context, b *bench) error {
+func rehearsal(ctx context.Context, b *bench) (err error) {
 	if err := b.down(ctx); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, b.down(ctx)) }()
 	var phases []string
 	seconds := map[string][]string{}
 	memory := watchMemory(b.mark())
@@ -37,12 +39,15 @@ func rehearsal(ctx context.Context, b *bench) error {
 		}
 	}
 	peak := memory()
+	if peak == 0 {
+		return errors.New("the memory of no process could be read")
+	}
 	fmt.Println("| phase | new, s | again, s |\n|---|---|---|")
 	for _, phase := range phases {
 		fmt.Printf("| %s | %s |\n", phase, strings.Join(seconds[phase], " | "))
 	}
 	fmt.Printf("peak memory of all processes: %.1f GiB (aim: at most 3)\n", peak)
-	return b.down(ctx)
+	return nil
 }
 
 // rehearse runs the rehearse command on the bench's own folder.

@@ -3,20 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 )
 
 // teams times an up that changes nothing with 1, 5 and 20 teams.
-func teams(ctx context.Context, b *bench) error {
-	if err := b.down(ctx); err != nil {
-		return err
-	}
-	if _, err := b.rehearse(ctx, "-stack", "dev", "up"); err != nil {
-		return err
-	}
-	e, err := b.engine(ctx, b.root, b.dir, "dev")
+func teams(ctx context.Context, b *bench) (err error) {
+	e, err := b.dev(ctx)
+	defer func() { err = errors.Join(err, b.down(ctx)) }()
 	if err != nil {
 		return err
 	}
@@ -54,5 +50,5 @@ func teams(ctx context.Context, b *bench) error {
 		}
 		fmt.Printf("| %d | %.1f | %.2f |\n", count, took, took/one)
 	}
-	return b.down(ctx)
+	return nil
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -92,6 +93,12 @@ func (e *env) trainPreempted() any {
 		return nil
 	})
 	e.finishes("urgent")
+	// The pods' hook has asked the program to save.
+	log, err := os.ReadFile(e.dir.Join("logs", "supervisor.log"))
+	must(e.T, err)
+	if !bytes.Contains(log, []byte("asks_to_stop")) {
+		e.Error("no program was asked to stop when its pods were taken away")
+	}
 	job := e.finishes("llm-training")
 	e.unset(workloadsKey + "urgent")
 	if step, _ := e.said(job, "resumed")["step"].(float64); step < 4 {

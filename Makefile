@@ -131,7 +131,7 @@ python-env:
 # By uv, which the other environment has: pip takes half an hour for this one.
 .PHONY: python-models-env
 python-models-env: python-env
-	@$(call pymake,models,$(call pyenv,test)/bin/uv pip install -q --no-cache --python $(call pyenv,models)/bin/python)
+	@$(call pymake,models,$(call pyenv,test)/bin/uv pip install -q --no-cache --system-certs --python $(call pyenv,models)/bin/python)
 
 .PHONY: python
 python: python-env ## run the tests of the programs that Ray runs, without models

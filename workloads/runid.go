@@ -168,7 +168,7 @@ func dropZero(fields map[string]any) {
 
 func contentHash(files map[string]string) string {
 	// A map of strings always encodes.
-	h, _ := hash(files) //nolint:errcheck // see above
+	h, _ := hash(files)
 	return h
 }
 

@@ -8,7 +8,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
 BIN := .rehearsal/bin
-COMMANDS := ./cmd/rehearse ./cmd/comment ./cmd/pulumi-language-go ./cmd/pulumi-resource-azure-native ./cmd/pulumi-resource-random
+COMMANDS := ./cmd/rehearse ./cmd/pulumi-language-go ./cmd/pulumi-resource-azure-native ./cmd/pulumi-resource-random
 # RAY says which Ray a rehearsal has.
 ifneq ($(filter-out real,$(RAY)),)
 $(error RAY is "$(RAY)"; it may be real, or not set)
@@ -56,9 +56,9 @@ DEADLINE ?= 4h
 wait: $(BIN)/wait ## wait for a job to end, at most DEADLINE: make wait STACK=... JOB=...
 	@$(outputs) | $(BIN)/wait -job '$(JOB)' -deadline $(DEADLINE)
 
-.PHONY: $(BIN)/wait
-$(BIN)/wait:
-	@mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ ./cmd/wait
+.PHONY: $(BIN)/wait $(BIN)/comment $(BIN)/bench
+$(BIN)/wait $(BIN)/comment $(BIN)/bench:
+	@mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ ./cmd/$(@F)
 
 # The comment of the last preview; what it says is also on the terminal.
 COMMENT = .rehearsal/preview-$(or $(STACK),rehearsal).md
@@ -77,10 +77,6 @@ else
 		--stack '$(or $(STACK),$(error STACK is not set, as in make preview STACK=dev))'); } | \
 		$(BIN)/comment -stack '$(STACK)' | tee $(COMMENT)
 endif
-
-.PHONY: $(BIN)/comment
-$(BIN)/comment:
-	@mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ ./cmd/comment
 
 .PHONY: toolchain
 toolchain: ## build the third-party tools of the rehearsal, once a version
@@ -148,8 +144,7 @@ python-models: python-models-env ## run all of them, on real Ray with tiny model
 		touch $(passed)
 
 .PHONY: bench
-bench: build ## measure what program and rehearsal cost: figures, no gate; ONLY=compile,rehearsal,engine,teams
-	@cd rehearsal && go build -o ../$(BIN)/ ./cmd/bench
+bench: build $(BIN)/bench ## measure what program and rehearsal cost: figures, no gate; ONLY=compile,rehearsal,engine,teams
 	@$(BIN)/bench -root . $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: bench-train

@@ -72,6 +72,11 @@ func stackFiles(t *testing.T) []string {
 	return files
 }
 
+// stackName is the name of the stack whose file it is.
+func stackName(file string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(file, "Pulumi."), ".yaml")
+}
+
 func TestCommittedStacksAreValidAndShort(t *testing.T) {
 	for _, file := range stackFiles(t) {
 		t.Run(file, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"ray-on-aks/infra"
 	"ray-on-aks/internal/stacktest"
 	"ray-on-aks/workloads"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/urn"
 )
 
 // drawn are the parts of the README that are made from the code, by the name in their marks.
@@ -50,14 +51,11 @@ func drawHouse(t *testing.T) string {
 	r := stacktest.Run(t, program, stacktest.Options{Stack: "prod-eastus2", Config: stackConfig(t, file)})
 	counts := map[string]map[string]int{}
 	for _, res := range r.Resources {
-		_, component, _ := strings.Cut(res.Parent, "$ray-on-aks:index:")
-		if _, after, ok := strings.Cut(res.Parent, "::ray-on-aks:index:"); ok {
-			component = after
-		}
-		component, _, _ = strings.Cut(component, "::")
-		if !res.Custom || component == "" {
+		parent := urn.URN(res.Parent)
+		if !res.Custom || !parent.IsValid() || parent.Type().Package() != stacktest.Project {
 			continue
 		}
+		component := string(parent.Type().Name())
 		if counts[component] == nil {
 			counts[component] = map[string]int{}
 		}
@@ -118,7 +116,7 @@ func drawCatalog(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		about := aboutProgram.FindSubmatch(bytes.TrimPrefix(source, []byte("#!/usr/bin/env python3\n")))
+		about := aboutProgram.FindSubmatch(source)
 		if about == nil {
 			t.Fatalf("%s does not say what it does", w.Script)
 		}
@@ -143,7 +141,7 @@ func drawNodes(t *testing.T) string {
 			}
 			full = append(full, nodesOf(pool, pool.Max))
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.TrimSuffix(strings.TrimPrefix(file, "Pulumi."), ".yaml"), strings.Join(idle, ", "), strings.Join(full, ", "))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", stackName(file), strings.Join(idle, ", "), strings.Join(full, ", "))
 	}
 	return b.String()
 }

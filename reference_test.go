@@ -6,15 +6,18 @@ import (
 	"go/parser"
 	"go/token"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"ray-on-aks/infra"
 	"ray-on-aks/internal/stacktest"
+	"ray-on-aks/internal/strict"
 	"ray-on-aks/queues"
 	"ray-on-aks/workloads"
 
@@ -90,13 +93,11 @@ func (r *reference) table(t reflect.Type) {
 
 // objectKeys are those that an object is decoded from, in the order of its fields.
 func objectKeys(t reflect.Type) iter.Seq2[string, reflect.StructField] {
+	fields := strict.Fields(t)
+	inOrder := slices.SortedFunc(maps.Keys(fields), func(a, b string) int { return slices.Compare(fields[a].Index, fields[b].Index) })
 	return func(yield func(string, reflect.StructField) bool) {
-		for _, f := range reflect.VisibleFields(t) {
-			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if f.Anonymous || key == "" || key == "-" {
-				continue
-			}
-			if !yield(key, f) {
+		for _, key := range inOrder {
+			if !yield(key, fields[key]) {
 				return
 			}
 		}

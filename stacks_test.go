@@ -102,7 +102,7 @@ func within(path string, said map[string]bool) bool {
 // TestEveryStackPreviewsAndUpdates runs the whole program on each committed stack.
 func TestEveryStackPreviewsAndUpdates(t *testing.T) {
 	for _, file := range stackFiles(t) {
-		stack := strings.TrimSuffix(strings.TrimPrefix(file, "Pulumi."), ".yaml")
+		stack := stackName(file)
 		t.Run(stack, func(t *testing.T) {
 			config := stackConfig(t, file)
 			counts := map[bool]int{}

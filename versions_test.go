@@ -177,7 +177,7 @@ func TestWorkflowsArePinned(t *testing.T) {
 			continue
 		}
 		for _, stack := range stackFiles(t) {
-			name := strings.TrimSuffix(strings.TrimPrefix(stack, "Pulumi."), ".yaml")
+			name := stackName(stack)
 			if !regexp.MustCompile(`stack: \[.*\b` + name + `\b.*\]`).Match(data) {
 				t.Errorf("%s previews no stack %s", file, name)
 			}

@@ -30,7 +30,7 @@ type service struct {
 func (e *env) served(workload string, within time.Duration) *service {
 	e.Helper()
 	reader := e.reader()
-	var namespace, name string
+	var namespace string
 	e.eventually(within, func() error {
 		services, err := reader.Ray.RayV1().RayServices("").List(e.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -40,9 +40,9 @@ func (e *env) served(workload string, within time.Duration) *service {
 			if s.Name != workload {
 				continue
 			}
-			namespace, name = s.Namespace, s.Name
+			namespace = s.Namespace
 			if !apimeta.IsStatusConditionTrue(s.Status.Conditions, string(rayv1.RayServiceReady)) {
-				return fmt.Errorf("%s is not ready, %v: %w", name, s.Status.Conditions, errNotYet)
+				return fmt.Errorf("%s is not ready, %v: %w", workload, s.Status.Conditions, errNotYet)
 			}
 			return nil
 		}
@@ -52,7 +52,7 @@ func (e *env) served(workload string, within time.Duration) *service {
 	if token == "" {
 		e.Fatalf("the stack has no token for %s", workload)
 	}
-	return &service{client: e.insider(), url: fmt.Sprintf("http://%s-serve-svc.%s.svc:8000", name, namespace), token: token}
+	return &service{client: e.insider(), url: fmt.Sprintf("http://%s-serve-svc.%s.svc:8000", workload, namespace), token: token}
 }
 
 // insider answers a client that reaches the cluster's Services as pods do.

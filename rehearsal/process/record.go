@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"ray-on-aks/rehearsal/atomicfile"
@@ -42,17 +43,39 @@ func RecordChild(dir, name string, pid int) (forget func() error, err error) {
 // field 22 of /proc/<pid>/stat, and whether it has ended and only waits to be
 // reaped.
 func startTime(pid int) (ticks string, ended bool, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields, err := stat(pid, 3, 22)
 	if err != nil {
 		return "", false, err
 	}
-	// The second field is the name in brackets and may hold blanks.
-	fields := strings.Fields(string(stat)[strings.LastIndexByte(string(stat), ')')+1:])
-	const startField = 22 - 3 // counted after pid and name
-	if len(fields) <= startField {
-		return "", false, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	return fields[1], fields[0] == "Z", nil
+}
+
+// Parent answers the pid of a process's parent.
+func Parent(pid int) (int, error) {
+	fields, err := stat(pid, 4)
+	if err != nil {
+		return 0, err
 	}
-	return fields[startField], fields[0] == "Z", nil
+	return strconv.Atoi(fields[0])
+}
+
+// stat reads fields of /proc/<pid>/stat, by their numbers in its manual, of which
+// the first two cannot be asked for.
+func stat(pid int, numbers ...int) ([]string, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	// The second field is the name in brackets and may hold blanks.
+	fields := strings.Fields(string(data)[strings.LastIndexByte(string(data), ')')+1:])
+	values := make([]string, len(numbers))
+	for i, number := range numbers {
+		if len(fields) <= number-3 {
+			return nil, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+		}
+		values[i] = fields[number-3]
+	}
+	return values, nil
 }
 
 // Alive answers the pid of a recorded process that still runs, or 0.

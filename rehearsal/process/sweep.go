@@ -68,24 +68,36 @@ func sweep(paths []string, grace time.Duration) (ended []string, err error) {
 	return ended, nil
 }
 
-// SweepEnv ends every process whose environment has exactly this setting:
-// plugins that outlived the engine which started them. It answers how many.
-func SweepEnv(setting string, grace time.Duration) (int, error) {
-	started := map[int]string{}
+// WithEnv answers the processes, but this one, whose environment has exactly
+// this setting.
+func WithEnv(setting string) ([]int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
+	var pids []int
 	for _, file := range files {
 		// Files of processes that end meanwhile, or of other users, cannot be read.
 		environ, err := os.ReadFile(file)
 		if err != nil || !bytes.Contains(append([]byte{0}, environ...), append([]byte{0}, setting+"\x00"...)) {
 			continue
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil || pid == os.Getpid() {
-			continue
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
 		}
+	}
+	return pids, nil
+}
+
+// SweepEnv ends every process whose environment has exactly this setting:
+// plugins that outlived the engine which started them. It answers how many.
+func SweepEnv(setting string, grace time.Duration) (int, error) {
+	given, err := WithEnv(setting)
+	if err != nil {
+		return 0, err
+	}
+	started := map[int]string{}
+	for _, pid := range given {
 		if start, ended, err := startTime(pid); err == nil && !ended {
 			started[pid] = start
 		}

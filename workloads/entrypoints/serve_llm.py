@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from raylib import params, program
 from raylib.params import knob
 from raylib.run import Run, relative_path
-from raylib.shared import Service
+from raylib.shared import Service, no_room
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,12 +53,7 @@ class Settings(Service):
 
     def problems(self) -> list[str]:
         """Refuses answers that leave no room for a prompt."""
-        if self.max_tokens >= self.max_model_len:
-            return [
-                f"SERVE_MAX_TOKENS is {self.max_tokens}, which leaves no room for a prompt in "
-                f"SERVE_MAX_MODEL_LEN, {self.max_model_len}"
-            ]
-        return []
+        return no_room(self.PREFIX, self.max_tokens, self.max_model_len)
 
 
 def work(settings: Settings, run: Run) -> Mapping[str, Any]:

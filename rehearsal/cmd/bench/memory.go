@@ -1,13 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"ray-on-aks/rehearsal/process"
 )
 
 // watchMemory looks each second at the processes that have the mark in their
@@ -42,48 +44,34 @@ func watchMemory(mark string) (most func() float64) {
 // sandbox has an environment of its own. Processes come and go meanwhile, so
 // one that cannot be read is passed over.
 func marked(mark string) []int {
+	given, err := process.WithEnv(mark)
+	if err != nil {
+		return nil
+	}
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil
 	}
-	parent, has := map[int]int{}, map[int]bool{}
+	parent := map[int]int{}
 	for _, folder := range folders {
 		pid, err := strconv.Atoi(filepath.Base(folder))
 		if err != nil {
 			continue
 		}
-		environ, err := os.ReadFile(filepath.Join(folder, "environ"))
-		has[pid] = err == nil && bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+mark+"\x00"))
-		parent[pid] = parentOf(folder)
+		if parent[pid], err = process.Parent(pid); err != nil {
+			delete(parent, pid)
+		}
 	}
 	var found []int
 	for pid := range parent {
 		for p := pid; p > 1; p = parent[p] {
-			if has[p] {
+			if slices.Contains(given, p) {
 				found = append(found, pid)
 				break
 			}
 		}
 	}
 	return found
-}
-
-// parentOf reads a process's parent; 0 if it is gone.
-func parentOf(folder string) int {
-	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
-	if err != nil {
-		return 0
-	}
-	// The command's name, in brackets, may have anything in it.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0
-	}
-	pid, err := strconv.Atoi(string(fields[1]))
-	if err != nil {
-		return 0
-	}
-	return pid
 }
 
 // pss is the line with a process's share of the memory, in KiB.

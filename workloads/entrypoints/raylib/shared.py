@@ -12,6 +12,16 @@ SCRATCH = "/tmp/ray-on-aks"
 COLLECTIVE_SECONDS = 1800
 
 
+def no_room(prefix: str, max_tokens: int, max_model_len: int) -> list[str]:
+    """Returns what is wrong if answers of that many tokens leave no room for a prompt."""
+    if max_tokens < max_model_len:
+        return []
+    return [
+        f"{prefix}MAX_TOKENS is {max_tokens}, which leaves no room for a prompt in "
+        f"{prefix}MAX_MODEL_LEN, {max_model_len}"
+    ]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Machine(Params):
     """On what a program computes. None of it decides the result, but for the kind of device."""

@@ -35,7 +35,8 @@ def gauges(patient_ray, monkeypatch):
         values.setdefault(gauge.info["name"], []).append((value, tags))
 
     monkeypatch.setattr(metrics.Gauge, "set", seen)
-    ray.init(num_cpus=0, include_dashboard=False)
+    # A Ray of its own: without an address that of an earlier test would do.
+    ray.init("local", num_cpus=0, include_dashboard=False)
     yield values
     ray.shutdown()
 

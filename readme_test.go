@@ -20,6 +20,7 @@ import (
 // drawn are the parts of the README that are made from the code, by the name in their marks.
 var drawn = map[string]func(t *testing.T) string{
 	"house":   drawHouse,
+	"job":     drawJob,
 	"catalog": drawCatalog,
 	"nodes":   drawNodes,
 }

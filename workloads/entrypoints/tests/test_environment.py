@@ -66,9 +66,7 @@ def started(patient_ray):
     """Starts a Ray of one node: two in one place would make the same environment twice."""
 
     def start(lock: pathlib.Path) -> None:
-        ray.init(
-            "local", num_cpus=1, runtime_env=environment(lock), include_dashboard=False
-        )
+        ray.init("local", num_cpus=1, runtime_env=environment(lock), include_dashboard=False)
 
     yield start
     ray.shutdown()

@@ -15,7 +15,7 @@ const hold = 150 * time.Millisecond
 func failing(verb, token string) func(*azurenative.Options) {
 	return func(o *azurenative.Options) {
 		o.Fault = func(_ context.Context, operation azurenative.Operation) error {
-			if operation.Verb == verb && operation.Type == token {
+			if operation.Verb == verb && operation.Type == token && !operation.Accepted {
 				return errors.New("no capacity")
 			}
 			return nil

@@ -28,8 +28,8 @@ type Options struct {
 	// CredentialHold is how long a write to an identity's credentials stays in
 	// flight. 0: 300 ms.
 	CredentialHold time.Duration
-	// Fault may refuse an operation before it happens; it is where faults are
-	// injected. Nil: nothing fails.
+	// Fault may refuse an operation; it is where faults are injected. Nil: those
+	// of the file that layout.Dir.Faults names, if there is one.
 	Fault func(ctx context.Context, operation Operation) error
 }
 
@@ -39,6 +39,9 @@ type Operation struct {
 	Verb string
 	// Type is the resource's token, ID its ARM id.
 	Type, ID string
+	// Accepted says that the cloud has taken the operation, which may still fail
+	// on its way. Every one is asked about before that.
+	Accepted bool
 }
 
 // emulator is the emulated azure-native over the emulated cloud.
@@ -56,6 +59,10 @@ func New(options Options) (plugin.Provider, error) {
 	}
 	if options.Waiter == nil {
 		options.Waiter = kubeconfigWaiter{dir: options.Dir, ready: readyLimit, gone: goneLimit}
+	}
+	if options.Fault == nil {
+		filed := filedFaults{path: layout.Dir(options.Dir).Faults(), seen: map[int]int{}}
+		options.Fault = filed.ask
 	}
 	if options.CredentialHold == 0 {
 		options.CredentialHold = defaultHold
@@ -91,12 +98,7 @@ func (e *emulator) configure(given map[string]any) error {
 	return nil
 }
 
-func (e *emulator) fault(ctx context.Context, verb, token, id string) error {
-	if e.options.Fault == nil {
-		return nil
-	}
-	return e.options.Fault(ctx, Operation{Verb: verb, Type: token, ID: id})
-}
+func (e *emulator) fault(ctx context.Context, o Operation) error { return e.options.Fault(ctx, o) }
 
 func (e *emulator) kind(token string, spec spec, table inputTable) provider.Kind {
 	path := map[string]bool{}

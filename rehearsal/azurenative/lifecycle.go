@@ -40,7 +40,7 @@ func (r lifecycle) create(ctx context.Context, inputs map[string]any) (string, m
 	if err != nil {
 		return "", nil, err
 	}
-	if err := r.fault(ctx, "create", r.token, id); err != nil {
+	if err := r.fault(ctx, Operation{Verb: "create", Type: r.token, ID: id}); err != nil {
 		return "", nil, err
 	}
 	var live map[string]any
@@ -59,11 +59,14 @@ func (r lifecycle) create(ctx context.Context, inputs map[string]any) (string, m
 	if err != nil {
 		return "", nil, err
 	}
+	if err := r.failing(ctx, "create", id, live); err != nil {
+		return id, live, err
+	}
 	return id, live, r.ready(ctx, id)
 }
 
 func (r lifecycle) update(ctx context.Context, id string, inputs, _ map[string]any) (map[string]any, error) {
-	if err := r.fault(ctx, "update", r.token, id); err != nil {
+	if err := r.fault(ctx, Operation{Verb: "update", Type: r.token, ID: id}); err != nil {
 		return nil, err
 	}
 	var live map[string]any
@@ -80,6 +83,9 @@ func (r lifecycle) update(ctx context.Context, id string, inputs, _ map[string]a
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := r.failing(ctx, "update", id, live); err != nil {
+		return live, err
 	}
 	return live, r.ready(ctx, id)
 }
@@ -119,7 +125,7 @@ func (r lifecycle) located(resources cloud.Resources, inputs map[string]any) map
 }
 
 func (r lifecycle) delete(ctx context.Context, id string, _ map[string]any) error {
-	if err := r.fault(ctx, "delete", r.token, id); err != nil {
+	if err := r.fault(ctx, Operation{Verb: "delete", Type: r.token, ID: id}); err != nil {
 		return err
 	}
 	clusters := map[string]bool{}

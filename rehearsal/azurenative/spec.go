@@ -89,6 +89,15 @@ func (c config) fill(template string, inputs map[string]any) (string, error) {
 	return id, nil
 }
 
+// ID is the ARM id that a resource of the type gets in the subscription.
+func ID(token, subscription string, inputs map[string]any) (string, error) {
+	spec, ok := specs[token]
+	if !ok {
+		return "", fmt.Errorf("the emulated cloud has no type %s", token)
+	}
+	return config{subscription: subscription}.fill(spec.id, inputs)
+}
+
 // live computes the whole state after a write: the inputs that are in the
 // body, over what the cloud adds.
 func (s spec) live(w write) map[string]any {

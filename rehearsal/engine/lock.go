@@ -12,12 +12,14 @@ import (
 	"syscall"
 	"time"
 
+	"ray-on-aks/rehearsal/interrupted"
 	"ray-on-aks/rehearsal/process"
 )
 
 // Lock makes this program the only one that uses the rehearsal's engine until
 // it ends; told is called once if it has to wait. What a killed predecessor
-// left is cleared away: an engine that still runs, and its lock on the stack.
+// left is cleared away: an engine that still runs, its lock on the stack, and
+// what it has not seen the end of.
 func (e *Engine) Lock(ctx context.Context, told func()) error {
 	f, err := os.OpenFile(e.Dir.Join("engine.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -44,28 +46,46 @@ func (e *Engine) Lock(ctx context.Context, told func()) error {
 	if _, err := process.SweepChildren(string(e.Dir), "pulumi", 20*time.Second); err != nil {
 		return err
 	}
-	return e.clearStackLock(ctx)
+	return e.mend(ctx)
 }
 
-// clearStackLock cancels the update that an engine was killed in. Nobody else
-// can be in one: this program holds the engine.
-func (e *Engine) clearStackLock(ctx context.Context) error {
-	locked := false
+// mend frees the stack of the update that an engine was killed in, and finds out
+// what became of what it was about to create. Nobody else can be in an update:
+// this program holds the engine.
+func (e *Engine) mend(ctx context.Context) error {
+	broken, err := e.brokenOff()
+	if err != nil || !broken {
+		return err
+	}
+	_, _, err = interrupted.Recover(ctx, func(ctx context.Context, args ...string) ([]byte, error) {
+		var out, problems bytes.Buffer
+		cmd := e.stackCommand(ctx, args...)
+		cmd.Stdout, cmd.Stderr = &out, &problems
+		if err := e.run(cmd); err != nil {
+			return nil, fmt.Errorf("pulumi %s: %w\n%s%s", args[0], err, out.String(), problems.String())
+		}
+		return out.Bytes(), nil
+	})
+	return err
+}
+
+// brokenOff says whether an engine has left its lock on a stack, or operations
+// that it has not seen the end of.
+func (e *Engine) brokenOff() (bool, error) {
+	found := false
 	err := filepath.WalkDir(e.Dir.Join("state", ".pulumi", "locks"), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		locked = locked || err == nil && !d.IsDir() && strings.HasSuffix(path, ".json")
+		found = found || err == nil && !d.IsDir() && strings.HasSuffix(path, ".json")
 		return err
 	})
-	if err != nil || !locked {
-		return err
+	if err != nil || found {
+		return found, err
 	}
-	var out bytes.Buffer
-	cmd := e.stackCommand(ctx, "cancel", "--yes")
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := e.run(cmd); err != nil {
-		return fmt.Errorf("cancelling the update that was broken off: %w\n%s", err, out.String())
+	state, err := os.ReadFile(e.Dir.Join("state", ".pulumi", "stacks", project, e.Stack+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	return nil
+	return bytes.Contains(state, []byte(`"pending_operations"`)), err
 }

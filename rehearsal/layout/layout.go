@@ -50,6 +50,9 @@ func (d Dir) ClusterKubeconfig(name string) string {
 // Ray jobs are to run.
 func (d Dir) Outcomes() string { return d.Join("outcomes.json") }
 
+// Faults is the file by which a test tells the emulated cloud what is to fail.
+func (d Dir) Faults() string { return d.Join("faults.json") }
+
 // Sockets answers a private folder for Unix sockets. It lies in the temporary
 // folder, since a socket's path may have no more than 107 bytes and a checkout
 // may lie deep; its name is derived from the rehearsal's folder.

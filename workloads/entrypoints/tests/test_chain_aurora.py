@@ -26,13 +26,15 @@ from raylib.run import Run
 
 pytestmark = pytest.mark.timeout(2400)
 
+# Some seconds of work: a signal that comes late on a busy machine still meets the training.
+STEPS = 60
 AURORA = {
     "RUN_WORKERS": 2,
     "AURORA_MODEL": "tiny",
     "AURORA_DEVICE": "cpu",
     "AURORA_THREADS": 1,
     "AURORA_AUTOCAST": "false",
-    "AURORA_MAX_STEPS": 12,
+    "AURORA_MAX_STEPS": STEPS,
     "AURORA_CHECKPOINT_STEPS": 2,
     "AURORA_LEARNING_RATE": 0.01,
 }
@@ -70,7 +72,7 @@ def trained(program):
     stopped.send_signal(signal.SIGTERM)
     assert Program.end(stopped, 75)["kind"] == "Interrupted"
     first = program.newest_step(run)
-    assert 2 <= first < 12
+    assert 2 <= first < STEPS
 
     resumed = program.start("aurora_finetune", run, **AURORA)
     wait_until(lambda: program.newest_step(run) > first, resumed)
@@ -85,7 +87,7 @@ def trained(program):
 
 def test_it_ends_with_the_very_bits_of_one_uninterrupted_worker(program, trained):
     whole = uninterrupted(program)
-    assert (trained["steps"], trained["adapter"]) == (12, whole["adapter"])
+    assert (trained["steps"], trained["adapter"]) == (STEPS, whole["adapter"])
     # Workers add up their losses in another precision than one worker.
     assert trained["last_loss"] == pytest.approx(whole["last_loss"], rel=1e-6)
 

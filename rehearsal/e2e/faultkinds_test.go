@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"encoding/json"
+
+	"ray-on-aks/rehearsal/azurenative"
+	"ray-on-aks/rehearsal/process"
+)
+
+// fault is one, with its place in an update.
+type fault struct {
+	// what it is called, and what happens.
+	what   string
+	strike func(*env) error
+	// arm is what the emulated cloud is asked for beforehand, for a fault of its own.
+	arm *azurenative.Fault
+	// removing says that it happens while the team is taken out.
+	removing bool
+	// step is the operation of the update at whose beginning it happens, counted
+	// from 1, and delay the time from then on.
+	step  int
+	delay time.Duration
+	// name is that of the team.
+	name string
+	// met is what became of the update.
+	met string
+}
+
+func (f *fault) String() string {
+	which := "bringing"
+	if f.removing {
+		which = "removing"
+	}
+	if f.arm != nil {
+		return fmt.Sprintf("%s, %s, operation %d of the cloud", f.what, which, f.arm.After+1)
+	}
+	return fmt.Sprintf("%s, %s, step %d + %s", f.what, which, f.step, f.delay)
+}
+
+// strikes are the faults that come from outside of the cloud.
+var strikes = []struct {
+	what   string
+	strike func(*env) error
+}{
+	{"engine killed", func(e *env) error { return kill(e.enginePID()) }},
+	{"engine interrupted", func(e *env) error { return syscall.Kill(e.enginePID(), syscall.SIGINT) }},
+	{"engine interrupted twice", interruptTwice},
+	{"Kubernetes provider killed", func(e *env) error { return e.killPlugin("pulumi-resource-kubernetes") }},
+	{"azure-native killed", func(e *env) error { return e.killPlugin("pulumi-resource-azure-native") }},
+	{"language host killed", func(e *env) error { return e.killPlugin("pulumi-language-go") }},
+	{"state on a full disk", fillStateDisk},
+	{"API server killed", func(e *env) error { return e.killPart("kube-apiserver") }},
+	{"etcd killed", func(e *env) error { return e.killPart("etcd") }},
+	{"Kueue killed", func(e *env) error { return e.killPart("pod-kueue-*") }},
+	{"KubeRay killed", func(e *env) error { return e.killPart("pod-kuberay-*") }},
+	{"node lost", loseNode},
+}
+
+// refusals are the faults of the cloud.
+var refusals = []struct {
+	what  string
+	fault azurenative.Fault
+}{
+	{"conflict", azurenative.Fault{Status: 409, Code: "Conflict"}},
+	{"throttled", azurenative.Fault{Status: 429, Code: "TooManyRequests"}},
+	{"server error", azurenative.Fault{Status: 500, Code: "InternalServerError"}},
+	{"pool creation failed half-way", azurenative.Fault{Verb: "create", Type: azurenative.AgentPool, Status: 500, Code: "AllocationFailed", Half: true}},
+	{"cluster update failed half-way", azurenative.Fault{Verb: "update", Type: azurenative.ManagedCluster, Status: 500, Code: "InternalError", Half: true}},
+	{"role not replicated", azurenative.Fault{Verb: "create", Type: azurenative.RoleAssignment, Status: 400, Code: "PrincipalNotFound"}},
+}
+
+// draw makes the i-th fault. Each kind comes at its turn, at a random moment.
+func (e *env) draw(random *rand.Rand, i int) *fault {
+	f := &fault{name: fmt.Sprintf("t%d", i+1), removing: random.IntN(2) == 1,
+		step: 1 + random.IntN(25), delay: time.Duration(random.IntN(400)) * time.Millisecond}
+	if kind := i % (len(strikes) + len(refusals)); kind < len(strikes) {
+		f.what, f.strike = strikes[kind].what, strikes[kind].strike
+	} else {
+		refusal := refusals[kind-len(strikes)]
+		arm := refusal.fault
+		if arm.Type == "" {
+			arm.After = random.IntN(8)
+		} else {
+			f.removing = false
+		}
+		f.what, f.arm = refusal.what, &arm
+	}
+	return f
+}
+
+// suffer runs an update in which the fault happens, and notes what came of it.
+func (e *env) suffer(f *fault) {
+	e.Helper()
+	var faults []azurenative.Fault
+	if f.arm != nil {
+		faults = append(faults, *f.arm)
+	}
+	data, err := json.Marshal(faults)
+	must(e.T, err)
+	must(e.T, os.WriteFile(e.dir.Faults(), data, 0o600))
+	defer func() { must(e.T, os.Remove(e.dir.Faults())) }()
+
+	var struck sync.WaitGroup
+	var problem error
+	steps := &stepCounter{at: f.step, then: func() {
+		if f.strike == nil {
+			return
+		}
+		struck.Go(func() {
+			time.Sleep(f.delay)
+			problem = f.strike(e)
+		})
+	}}
+	err = e.engine.Run(e.Context(), steps, "up", "--yes", "--skip-preview")
+	struck.Wait()
+	switch {
+	case err != nil:
+		f.met = "the update failed"
+	case f.strike != nil && steps.seen < f.step:
+		f.met = "the update had no such step"
+	default:
+		f.met = "the update went well"
+	}
+	if problem != nil {
+		f.met += fmt.Sprintf(" (not struck: %v)", problem)
+	}
+}
+
+// again is what a user does after a fault.
+func (e *env) again() (string, error) {
+	out, err := exec.Command(e.rehearse, "-root", e.root, "-dir", string(e.dir), "pulumi", "up", "--yes", "--skip-preview").CombinedOutput()
+	return string(out), err
+}
+
+// stepLine is what the engine prints when an operation begins.
+var stepLine = regexp.MustCompile(`(?m)^.* (creating|updating|deleting|replacing) \(0s\)`)
+
+// stepCounter follows the engine's output and does something once at a step.
+type stepCounter struct {
+	at   int
+	then func()
+
+	seen int
+	rest []byte
+}
+
+func (c *stepCounter) Write(p []byte) (int, error) {
+	c.rest = append(c.rest, p...)
+	for {
+		line, rest, found := bytes.Cut(c.rest, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		c.rest = rest
+		if !stepLine.Match(line) {
+			continue
+		}
+		if c.seen++; c.seen == c.at {
+			c.then()
+		}
+	}
+}
+
+var _ io.Writer = (*stepCounter)(nil)
+
+// kill ends a process without warning.
+func kill(pid int) error {
+	if pid == 0 {
+		return errNotYet
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// interruptTwice is what an impatient user does: the second time the engine
+// drops everything.
+func interruptTwice(e *env) error {
+	pid := e.enginePID()
+	if pid == 0 {
+		return errNotYet
+	}
+	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
+		return err
+	}
+	time.Sleep(100 * time.Millisecond)
+	return syscall.Kill(pid, syscall.SIGINT)
+}
+
+// killPlugin kills a child of the engine by the name of its program.
+func (e *env) killPlugin(name string) error {
+	engine := e.enginePID()
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(entry), "%d", &pid); err != nil {
+			continue
+		}
+		// A process that ends while it is looked at has no files any more.
+		line, err := os.ReadFile(filepath.Join(entry, "cmdline"))
+		program, _, _ := strings.Cut(string(line), "\x00")
+		if parent, parentErr := process.Parent(pid); err == nil && parentErr == nil && parent == engine && filepath.Base(program) == name {
+			return kill(pid)
+		}
+	}
+	return fmt.Errorf("no process %s: %w", name, errNotYet)
+}
+
+// killPart kills a process of the control plane by its record; what keeps it
+// starts it again.
+func (e *env) killPart(pattern string) error {
+	records, err := filepath.Glob(e.dir.Join("planes", "*", "pids", pattern))
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		if pid := process.Alive(filepath.Dir(filepath.Dir(record)), filepath.Base(record)); pid != 0 {
+			return syscall.Kill(-pid, syscall.SIGKILL)
+		}
+	}
+	return fmt.Errorf("no process %s: %w", pattern, errNotYet)
+}
+
+// fillStateDisk lets the engine write no file that is as long as its state.
+func fillStateDisk(e *env) error {
+	pid := e.enginePID()
+	if pid == 0 {
+		return errNotYet
+	}
+	info, err := os.Stat(e.dir.Join("state", ".pulumi", "stacks", "ray-on-aks", "rehearsal.json"))
+	if err != nil {
+		return err
+	}
+	limit := uint64(info.Size() / 2)
+	return unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: limit}, nil)
+}
+
+// loseNode takes a node away with what runs on it, as when its machine fails.
+func loseNode(e *env) error {
+	nodes := e.reader().Kubernetes.CoreV1().Nodes()
+	list, err := nodes.List(e.Context(), metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if len(list.Items) == 0 {
+		return errNotYet
+	}
+	return nodes.Delete(e.Context(), list.Items[len(list.Items)-1].Name, metav1.DeleteOptions{})
+}

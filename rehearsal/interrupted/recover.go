@@ -1,0 +1,51 @@
+package interrupted
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Pulumi runs a pulumi command on the stack and answers what it prints.
+type Pulumi func(ctx context.Context, args ...string) ([]byte, error)
+
+// Recover cancels the update that the engine died in and adopts what it was
+// about to create; nothing else may be using the stack. It answers the URNs of
+// what was there after all, and of what an update has to create again.
+func Recover(ctx context.Context, pulumi Pulumi) (adopted, dropped []string, err error) {
+	if out, err := pulumi(ctx, "cancel", "--yes"); err != nil {
+		return nil, nil, fmt.Errorf("cancelling the update that was broken off: %w\n%s", err, out)
+	}
+	export, err := pulumi(ctx, "stack", "export")
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the stack's state: %w\n%s", err, export)
+	}
+	edited, adopted, dropped, err := Adopt(export)
+	if err != nil || len(adopted)+len(dropped) == 0 {
+		return nil, nil, err
+	}
+	folder, err := os.MkdirTemp("", "interrupted-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "state.json")
+	if err := os.WriteFile(file, edited, 0o600); err != nil {
+		return nil, nil, err
+	}
+	if out, err := pulumi(ctx, "stack", "import", "--file", file); err != nil {
+		return nil, nil, fmt.Errorf("writing the stack's state: %w\n%s", err, out)
+	}
+	if len(adopted) == 0 {
+		return nil, dropped, nil
+	}
+	args := []string{"refresh", "--yes", "--skip-preview"}
+	for _, urn := range adopted {
+		args = append(args, "--target", urn)
+	}
+	if out, err := pulumi(ctx, args...); err != nil {
+		return nil, nil, fmt.Errorf("looking for what the broken-off update created: %w\n%s", err, out)
+	}
+	return adopted, dropped, nil
+}

@@ -20,11 +20,15 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/config"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Config is a stack's whole configuration: the components' own arguments, decoded onto the profile's defaults. It is read here and
 // nowhere else.
 type Config struct {
+	// Platform is the stack that made cluster and queues, where that is another one: key ray-on-aks:platform. Infra and Queues are empty
+	// then.
+	Platform Platform
 	// Infra is where the workloads run: key ray-on-aks:infra.
 	Infra infra.Args
 	// Queues is who may use it: key ray-on-aks:queues.
@@ -36,6 +40,7 @@ type Config struct {
 // The keys of a stack file that this program reads.
 const (
 	keyProfile      = "profile"
+	keyPlatform     = "platform"
 	keyInfra        = "infra"
 	keyQueues       = "queues"
 	keyWorkloads    = "workloads"
@@ -51,10 +56,15 @@ func loadConfig(ctx *pulumi.Context) (Config, error) {
 	// The SDK answers for a key but lists none, and a misspelt ray-on-aks:queues would never be asked for. The language host passes the
 	// whole map in the environment.
 	unknown := checkKeys(ctx.Project(), os.Getenv(pulumi.EnvConfig))
-	cfg, err := parse(ctx.Stack(), func(key string) (string, bool) {
+	get := func(key string) (string, bool) {
 		value, err := config.Try(ctx, key)
 		return value, err == nil
-	})
+	}
+	if _, ok := get(keyPlatform); ok {
+		cfg, err := onPlatform(ctx, get)
+		return cfg, errors.Join(unknown, err)
+	}
+	cfg, err := parse(ctx.Stack(), get)
 	return cfg, errors.Join(unknown, err)
 }
 
@@ -67,7 +77,7 @@ func checkKeys(project, configMap string) error {
 	if err := json.Unmarshal([]byte(configMap), &all); err != nil {
 		return fmt.Errorf("reading the config's keys: %w", err)
 	}
-	known := []string{keyInfra, keyProfile, keyQueues, keyWorkloads}
+	known := []string{keyInfra, keyPlatform, keyProfile, keyQueues, keyWorkloads}
 	written := func(key string) string { return project + ":" + key }
 	var errs []error
 	for _, full := range slices.Sorted(maps.Keys(all)) {
@@ -89,21 +99,30 @@ func parse(stack string, get source) (Config, error) {
 	cfg := profile.defaults(stack)
 	cfg.Infra.Location, _ = get(keyLocation)
 	cfg.Infra.SubscriptionID, _ = get(keySubscription)
-	var errs []error
-	for _, part := range []struct {
-		key    string
-		target any
-	}{{keyInfra, &cfg.Infra}, {keyQueues, &cfg.Queues}, {keyWorkloads, &cfg.Workloads.Declared}} {
-		if value, ok := get(part.key); ok {
-			errs = append(errs, strict.Decode(part.key, []byte(value), part.target))
-		}
-	}
+	errs := decodeParts(get, part{keyInfra, &cfg.Infra}, part{keyQueues, &cfg.Queues}, part{keyWorkloads, &cfg.Workloads.Declared})
 	if err := errors.Join(errs...); err != nil {
 		// Values of what was not decoded would be reported as if the user had written them.
 		return Config{}, err
 	}
 	cfg.join()
 	return cfg, cfg.Validate()
+}
+
+// part is a key with an object, and what that is decoded onto.
+type part struct {
+	key    string
+	target any
+}
+
+// decodeParts decodes those that the stack has.
+func decodeParts(get source, parts ...part) []error {
+	var errs []error
+	for _, p := range parts {
+		if value, ok := get(p.key); ok {
+			errs = append(errs, strict.Decode(p.key, []byte(value), p.target))
+		}
+	}
+	return errs
 }
 
 func parseProfile(get source) (Profile, error) {
@@ -179,18 +198,19 @@ func (c *Config) flavors(t queues.Tenant) []workloads.Flavor {
 
 // Validate checks each part, and what only holds between parts.
 func (c Config) Validate() error {
-	return errors.Join(c.Infra.Validate(), c.Queues.Validate(), c.Workloads.Validate(), c.validateDeadlines())
+	return errors.Join(c.Infra.Validate(), c.Queues.Validate(), c.Workloads.Validate(),
+		validateDeadlines(c.Workloads.Declared, c.Infra.Operators.Kueue.WaitForPodsReady))
 }
 
 // validateDeadlines keeps KubeRay from failing a run for good while Kueue would still put it back into the queue. Where nothing but defaults
 // are too short, it is Kueue's wait that was set too long, for all of them. What is no deadline is reported by itself.
-func (c Config) validateDeadlines() error {
+func validateDeadlines(declared workloads.Declared, waitForPodsReady metav1.Duration) error {
 	var errs []error
 	var defaults []string
 	const path = "infra.operators.kueue.waitForPodsReady"
-	wait, usual := c.Infra.Operators.Kueue.WaitForPodsReady.Duration, workloads.Defaults().PreRunningDeadline.Duration
-	for _, name := range c.Workloads.Declared.Names() {
-		w := c.Workloads.Declared[name]
+	wait, usual := waitForPodsReady.Duration, workloads.Defaults().PreRunningDeadline.Duration
+	for _, name := range declared.Names() {
+		w := declared[name]
 		switch d := w.PreRunningDeadline.Duration; {
 		case !w.Enabled || w.Kind != workloads.KindRayJob || d < time.Second || d > wait:
 		case d == usual:

@@ -192,7 +192,7 @@ func TestProfileAndAzureAreRequired(t *testing.T) {
 func TestMisspeltTopLevelKeyIsRefused(t *testing.T) {
 	for key, hint := range map[string]string{
 		"queus": "did you mean ray-on-aks:queues?",
-		"zebra": "known are ray-on-aks:infra, ray-on-aks:profile, ray-on-aks:queues, ray-on-aks:workloads",
+		"zebra": "known are ray-on-aks:infra, ray-on-aks:platform, ray-on-aks:profile, ray-on-aks:queues, ray-on-aks:workloads",
 	} {
 		err := checkKeys("ray-on-aks", `{"ray-on-aks:`+key+`": "{}", "ray-on-aks:infra": "{}", "azure-native:location": "x"}`)
 		if want := "ray-on-aks:" + key + ": unknown key; " + hint; err == nil || err.Error() != want {

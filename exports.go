@@ -10,16 +10,26 @@ import (
 )
 
 // outputs are what people and scripts ask a stack for. They are an interface: exports_test.go holds the list, and which of them are secret.
-func outputs(cfg Config, where *infra.Infra, what *workloads.Workloads) pulumi.Map {
-	all := pulumi.Map{}
-	for _, part := range []pulumi.Map{platformOutputs(cfg, where), storageOutputs(cfg, where), queueOutputs(cfg), workloadOutputs(cfg, where, what)} {
+func outputs(cfg Config, where *infra.Infra, what *workloads.Workloads) (pulumi.Map, error) {
+	offer, err := cfg.offer()
+	if err != nil {
+		return nil, err
+	}
+	platform, err := offer.output(where.StorageAccount)
+	if err != nil {
+		return nil, err
+	}
+	all := pulumi.Map{"platform": platform}
+	for _, part := range []pulumi.Map{
+		clusterOutputs(cfg, where), storageOutputs(cfg, where), queueOutputs(cfg), workloadOutputs(cfg.Workloads, where.StorageAccount, what),
+	} {
 		maps.Copy(all, part)
 	}
-	return all
+	return all, nil
 }
 
-// platformOutputs tell how to reach the cluster, and what is installed in it.
-func platformOutputs(cfg Config, where *infra.Infra) pulumi.Map {
+// clusterOutputs tell how to reach the cluster, and what is installed in it.
+func clusterOutputs(cfg Config, where *infra.Infra) pulumi.Map {
 	pools := pulumi.Map{}
 	gpus := false
 	for _, name := range cfg.Infra.Pools.Names() {
@@ -57,12 +67,12 @@ func platformOutputs(cfg Config, where *infra.Infra) pulumi.Map {
 func storageOutputs(cfg Config, where *infra.Infra) pulumi.Map {
 	containers, inputs, adapters := pulumi.StringMap{}, pulumi.StringMap{}, pulumi.StringMap{}
 	for _, name := range cfg.Infra.Storage.Containers {
-		containers[name] = blobURL(where, name)
+		containers[name] = blobURL(where.StorageAccount, name)
 		if path := workloads.Inputs()[name]; path != "" {
-			inputs[name] = blobURL(where, path)
+			inputs[name] = blobURL(where.StorageAccount, path)
 		}
 		if path := workloads.Adapters()[name]; path != "" {
-			adapters[name] = blobURL(where, path)
+			adapters[name] = blobURL(where.StorageAccount, path)
 		}
 	}
 	return pulumi.Map{
@@ -101,7 +111,7 @@ func queueOutputs(cfg Config) pulumi.Map {
 }
 
 // workloadOutputs name the runs, where their results lie, and where services answer.
-func workloadOutputs(cfg Config, where *infra.Infra, what *workloads.Workloads) pulumi.Map {
+func workloadOutputs(args workloads.Args, storageAccount pulumi.StringInput, what *workloads.Workloads) pulumi.Map {
 	runs, services := pulumi.Map{}, pulumi.StringMap{}
 	for _, r := range what.Runs {
 		run := pulumi.Map{
@@ -109,7 +119,7 @@ func workloadOutputs(cfg Config, where *infra.Infra, what *workloads.Workloads) 
 			"id": pulumi.String(r.ID), "result": pulumi.String(""),
 		}
 		if r.Output != "" {
-			run["result"] = blobURL(where, r.Output+"/"+r.ID)
+			run["result"] = blobURL(storageAccount, r.Output+"/"+r.ID)
 		}
 		runs[r.Workload] = run
 		if r.Kind == workloads.KindRayService {
@@ -117,8 +127,8 @@ func workloadOutputs(cfg Config, where *infra.Infra, what *workloads.Workloads) 
 		}
 	}
 	return pulumi.Map{
-		"rayVersion":    pulumi.String(cfg.Workloads.Versions.Ray),
-		"rayImage":      pulumi.String(cfg.Workloads.Versions.Image),
+		"rayVersion":    pulumi.String(args.Versions.Ray),
+		"rayImage":      pulumi.String(args.Versions.Image),
 		"runs":          runs,
 		"services":      services,
 		"serviceTokens": what.Tokens,
@@ -126,6 +136,6 @@ func workloadOutputs(cfg Config, where *infra.Infra, what *workloads.Workloads) 
 }
 
 // blobURL is the address of a container, or of what lies under a path in it.
-func blobURL(where *infra.Infra, path string) pulumi.StringOutput {
-	return pulumi.Sprintf("https://%s.blob.core.windows.net/%s", where.StorageAccount, path)
+func blobURL(storageAccount pulumi.StringInput, path string) pulumi.StringOutput {
+	return pulumi.Sprintf("https://%s.blob.core.windows.net/%s", storageAccount, path)
 }

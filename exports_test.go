@@ -28,6 +28,7 @@ var exported = map[string]bool{
 	"namespaces":            false,
 	"oidcIssuerURL":         false,
 	"operators":             false,
+	"platform":              false,
 	"pools":                 false,
 	"priorities":            false,
 	"rayImage":              false,
@@ -45,15 +46,7 @@ var exported = map[string]bool{
 func TestOutputs(t *testing.T) {
 	secret := map[string]bool{}
 	values := map[string]any{}
-	var results pulumi.Map
-	stacktest.Run(t, func(ctx *pulumi.Context) error {
-		cfg, err := loadConfig(ctx)
-		if err != nil {
-			return err
-		}
-		results, err = build(ctx, cfg)
-		return err
-	}, stacktest.Options{Stack: "rehearsal", Config: stackConfig(t, "Pulumi.rehearsal.yaml")})
+	results, _ := exports(t, stacktest.Options{Stack: "rehearsal", Config: stackConfig(t, "Pulumi.rehearsal.yaml")})
 	for name, input := range results {
 		values[name], secret[name] = stacktest.Resolve(t, input)
 	}
@@ -67,7 +60,21 @@ func TestOutputs(t *testing.T) {
 	}
 	delete(values, "kubeconfig")
 	delete(values, "serviceTokens")
-	stacktest.Golden(t, "outputs", mask(values))
+	stacktest.Golden(t, "outputs", mask(jsonNumbers(values)))
+}
+
+// exports runs the program and returns what it exports.
+func exports(t *testing.T, o stacktest.Options) (results pulumi.Map, r stacktest.Recording) {
+	t.Helper()
+	r = stacktest.Run(t, func(ctx *pulumi.Context) error {
+		cfg, err := loadConfig(ctx)
+		if err != nil {
+			return err
+		}
+		results, err = build(ctx, cfg)
+		return err
+	}, o)
+	return results, r
 }
 
 // mask replaces the hashes of runs, which follow every edit of a script.

@@ -35,6 +35,9 @@ func program(ctx *pulumi.Context) error {
 
 // build creates the stack's resources and returns its outputs.
 func build(ctx *pulumi.Context, cfg Config) (pulumi.Map, error) {
+	if cfg.Platform.Stack != "" {
+		return buildOnPlatform(ctx, cfg)
+	}
 	azureProvider, err := azure.NewProvider(ctx, "azure-native", &azure.ProviderArgs{
 		Location:       pulumi.String(cfg.Infra.Location),
 		SubscriptionId: pulumi.String(cfg.Infra.SubscriptionID),
@@ -64,5 +67,5 @@ func build(ctx *pulumi.Context, cfg Config) (pulumi.Map, error) {
 		return nil, err
 	}
 
-	return outputs(cfg, where, what), nil
+	return outputs(cfg, where, what)
 }

@@ -53,7 +53,7 @@ func (p Profile) defaults(stack string) Config {
 			Shape: queues.ShapeSingle, ClusterQueue: "ray", LocalQueue: "ray-jobs", Cohort: "ray", Namespace: "ray",
 			Priorities: map[string]int32{"low": 100, "normal": 500, "high": 1000},
 		},
-		Workloads: workloads.Args{Declared: workloads.Catalog(), Versions: workloadVersions()},
+		Workloads: workloads.Args{Declared: workloads.Catalog(), Platform: workloads.Platform{Versions: workloadVersions()}},
 	}
 	if p == ProfileProd {
 		cfg.Infra.Protect = true

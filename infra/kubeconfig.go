@@ -23,18 +23,23 @@ func (c *Infra) newKubernetesProvider(ctx *pulumi.Context) error {
 	}).(pulumi.StringOutput)
 	c.Kubeconfig = pulumi.ToSecret(kubeconfig).(pulumi.StringOutput)
 
-	provider, err := kubernetes.NewProvider(ctx, c.name+"-kubernetes", &kubernetes.ProviderArgs{
-		Kubeconfig: c.Kubeconfig,
-		// Without it the provider guesses from the kubeconfig whether the cluster is another one, and a rotated credential
-		// can replace every object. The id is written from plain names, so it is never unknown.
-		ClusterIdentifier:     pulumi.String(c.args.clusterID()),
-		EnableServerSideApply: pulumi.Bool(true),
-	}, pulumi.Parent(c), pulumi.DeletedWith(c.aks))
+	provider, err := Connect(ctx, c.name+"-kubernetes", c.Kubeconfig, c.args.ClusterID(), pulumi.Parent(c), pulumi.DeletedWith(c.aks))
 	if err != nil {
 		return err
 	}
 	c.Kubernetes = provider
 	return nil
+}
+
+// Connect makes a provider for what is inside a cluster. clusterID is the ClusterID of the stack that made it.
+func Connect(ctx *pulumi.Context, name string, kubeconfig pulumi.StringInput, clusterID string, opts ...pulumi.ResourceOption) (*kubernetes.Provider, error) {
+	return kubernetes.NewProvider(ctx, name, &kubernetes.ProviderArgs{
+		Kubeconfig: kubeconfig,
+		// Without it the provider guesses from the kubeconfig whether the cluster is another one, and a rotated credential
+		// can replace every object. The id is written from plain names, so it is never unknown.
+		ClusterIdentifier:     pulumi.String(clusterID),
+		EnableServerSideApply: pulumi.Bool(true),
+	}, opts...)
 }
 
 func decodeKubeconfig(r containerservice.ListManagedClusterUserCredentialsResult, login Login) (string, error) {

@@ -75,8 +75,8 @@ func (a Args) clusterName() string       { return "aks-" + a.Name }
 
 func (a Args) identityName(t Tenant) string { return "id-" + a.Name + "-" + t.Name }
 
-// clusterID is the cluster's ARM id, written rather than read so that it never becomes unknown.
-func (a Args) clusterID() string {
+// ClusterID is the cluster's ARM id, written rather than read so that it never becomes unknown.
+func (a Args) ClusterID() string {
 	return "/subscriptions/" + a.SubscriptionID + "/resourceGroups/" + a.resourceGroupName() +
 		"/providers/Microsoft.ContainerService/managedClusters/" + a.clusterName()
 }

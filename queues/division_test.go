@@ -128,6 +128,30 @@ func TestNominal(t *testing.T) {
 	}
 }
 
+// TestSpareIsWhatNobodyIsGiven: with what the tenants are, it adds up to the pool.
+func TestSpareIsWhatNobodyIsGiven(t *testing.T) {
+	for name, c := range divisionCases {
+		pool := gpuPool
+		if c.change != nil {
+			c.change(&pool)
+		}
+		a := withTeams(t, args(pool), c.teams)
+		a.Shape, a.Quota = ShapeTeams, c.quota
+		all := a.Spare(pool)
+		for _, nominal := range c.want {
+			all = all.Plus(nominal)
+		}
+		if all != pool.available() {
+			t.Errorf("%s: the parts are %+v together, of %+v", name, all, pool.available())
+		}
+	}
+	single := args(gpuPool)
+	single.Quota = map[string]Quota{"a100": {GPUs: ptr.To[int64](5)}}
+	if got, want := single.Spare(gpuPool), res(0, 0, 3); got != want {
+		t.Errorf("single: %+v, want %+v", got, want)
+	}
+}
+
 // TestGuaranteeIsUsable shows that a guarantee of four GPUs has the CPU and memory of a job of four.
 func TestGuaranteeIsUsable(t *testing.T) {
 	a := withTeams(t, args(gpuPool, cpuPool), `{"a": {}, "b": {}}`)

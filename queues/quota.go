@@ -99,6 +99,22 @@ func (p Pool) available() sku.Resources {
 // total is what all queues together may hand out of the pool.
 func (a Args) total(p Pool) sku.Resources { return a.Quota[p.Name].over(p.available()) }
 
+// Spare is what the queues never hand out of the pool: what a quota keeps back, or what teams' quotas leave to nobody.
+func (a Args) Spare(p Pool) sku.Resources {
+	handed := a.total(p)
+	if a.Shape == ShapeTeams {
+		handed = sku.Resources{}
+		for _, nominal := range a.divide(p) {
+			handed = handed.Plus(nominal)
+		}
+	}
+	spare := p.available()
+	for _, d := range dimensions {
+		*d.of(&spare) = max(0, *d.of(&spare)-*d.of(&handed))
+	}
+	return spare
+}
+
 // Nominal is what the tenant's ClusterQueue may hand out of the pool without borrowing: in the shape single the whole of it, for a team
 // its quota or its share.
 func (a Args) Nominal(t Tenant, p Pool) sku.Resources {

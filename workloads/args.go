@@ -11,82 +11,91 @@ type Args struct {
 	// Declared are the workloads by name: key ray-on-aks:workloads.
 	Declared Declared `json:"-"`
 
-	// Tenants are the teams that a workload may name.
-	Tenants []Tenant `json:"-"`
-	// Pools are all node pools, those outside the queues too.
-	Pools []Pool `json:"-"`
-	// Sizes are the VM sizes that a pool could have.
-	Sizes []sku.SKU `json:"-"`
-	// CPUPool is the pool that the heads of services run on. Those of jobs are placed by Kueue.
-	CPUPool string `json:"-"`
-	// Containers are the storage containers that can be mounted.
-	Containers []string `json:"-"`
-	// Priorities are the priority classes that a workload may name.
-	Priorities []string `json:"-"`
+	Platform
+
+	// Host is the stack whose platform it is, where that is another one; nil where it is this stack's own.
+	Host *Host `json:"-"`
 	// Refused are the names of teams, pools, containers and priorities that their own part refuses. They are not suggested, and what was
 	// meant for one of them is not reported as well.
 	Refused []string `json:"-"`
-	// ServiceAccount is what all pods run as, in every tenant's namespace.
-	ServiceAccount string `json:"-"`
-	// Versions are the pinned versions.
-	Versions Versions `json:"-"`
 	// InCluster are the options that every object in the cluster takes beside its parent: deletedWith, order, hooks.
 	InCluster []pulumi.ResourceOption `json:"-"`
+}
+
+// Platform is what workloads have to know of where they run. All of it is plain, so that it can be checked at preview, and given out to
+// other stacks: the keys are those of the output platform.
+type Platform struct {
+	// Tenants are the teams that a workload may name.
+	Tenants []Tenant `json:"tenants"`
+	// Pools are all node pools, those outside the queues too.
+	Pools []Pool `json:"pools"`
+	// Sizes are the VM sizes that a pool could have.
+	Sizes []sku.SKU `json:"sizes,omitempty"`
+	// CPUPool is the pool that the heads of services run on. Those of jobs are placed by Kueue.
+	CPUPool string `json:"cpuPool"`
+	// Containers are the storage containers that can be mounted.
+	Containers []string `json:"containers,omitempty"`
+	// Priorities are the priority classes that a workload may name.
+	Priorities []string `json:"priorities"`
+	// ServiceAccount is what all pods run as, in every tenant's namespace.
+	ServiceAccount string `json:"serviceAccount"`
+	// Versions are the pinned versions.
+	Versions Versions `json:"versions"`
 }
 
 // Versions are what a workload runs unless it names an image of its own.
 type Versions struct {
 	// Ray is the release of Ray in the image.
-	Ray string
+	Ray string `json:"ray"`
 	// Image is the default image.
-	Image string
+	Image string `json:"image"`
 }
 
 // Tenant is who a workload belongs to.
 type Tenant struct {
 	// Name is what a workload calls it in `team`.
-	Name string
+	Name string `json:"name"`
 	// Namespace is where its objects are.
-	Namespace string
+	Namespace string `json:"namespace"`
 	// Queue is where its jobs wait.
-	Queue Queue
+	Queue Queue `json:"queue"`
 }
 
 // Queue is a LocalQueue as a workload sees it: what it can admit at best.
 type Queue struct {
 	// Name is the LocalQueue's name.
-	Name string
+	Name string `json:"name"`
 	// Flavors are the kinds of nodes behind it, in the order in which they are tried.
-	Flavors []Flavor
+	Flavors []Flavor `json:"flavors,omitempty"`
 }
 
 // Flavor is one kind of node behind a queue.
 type Flavor struct {
 	// Name is the flavor's name, which is its pool's.
-	Name string
+	Name string `json:"name"`
 	// Node is what workloads can have of one node.
-	Node sku.Resources
+	Node sku.Resources `json:"node"`
 	// Limit is the most that the queue can ever get of it: its own quota and what it may borrow.
-	Limit sku.Resources
+	Limit sku.Resources `json:"limit"`
 	// LimitedBy are the keys of config that keep Limit below what the pool has, by resource: cpu, memory, gpu. A resource that is not there
 	// is limited by the pool's size.
-	LimitedBy map[string]string
+	LimitedBy map[string]string `json:"limitedBy,omitempty"`
 	// Tainted is whether only pods with GPUs tolerate its nodes.
-	Tainted bool
+	Tainted bool `json:"tainted"`
 }
 
 // Pool is a node pool.
 type Pool struct {
 	// Name is the pool's name.
-	Name string
+	Name string `json:"name"`
 	// Nodes is the pool's maximum size.
-	Nodes int
+	Nodes int `json:"nodes"`
 	// Node is what workloads can have of one node.
-	Node sku.Resources
+	Node sku.Resources `json:"node"`
 	// Serving is whether the pool is kept out of the queues, for services.
-	Serving bool
+	Serving bool `json:"serving"`
 	// Tainted is whether only pods with GPUs tolerate its nodes.
-	Tainted bool
+	Tainted bool `json:"tainted"`
 }
 
 // defaultPriority is the class of a job that names none.

@@ -24,9 +24,9 @@ func (a Args) services() []string {
 	return there
 }
 
-// holdings lists what the services have on a pool, in the order of their names.
+// holdings lists what the services have on a pool, in the order of their names, after those of the host.
 func (a Args) holdings(pool string, services []string) []podSet {
-	var held []podSet
+	held := a.Host.on(pool)
 	for _, name := range services {
 		head, worker := a.servicePods(name, a.Declared[name])
 		for _, set := range []podSet{head, worker} {
@@ -86,8 +86,11 @@ func (a Args) checkRooms(path, name string, w Workload, before []string) error {
 		return fmt.Errorf("%s: there is no pool %q, on which the heads of services run", path, a.CPUPool)
 	}
 	head, worker := a.servicePods(name, w)
-	pool, err := a.servicePool(path, worker)
+	pool, serving, err := a.servicePool(path, worker)
 	if err != nil || pool.Name == "" {
+		return err
+	}
+	if err := a.checkService(path, head, pool, before, serving); err != nil {
 		return err
 	}
 	var errs []error
@@ -126,9 +129,10 @@ func checkRoom(path string, pool Pool, there []podSet, more podSet) error {
 		path, pool.Nodes, pool.Name, fitting, beside, count, less, pool.Name)
 }
 
-// servicePool returns the pool that the service names, if infra does not refuse it. It suggests only pools whose nodes take its workers.
-func (a Args) servicePool(path string, worker podSet) (Pool, error) {
-	var all, serving []string
+// servicePool returns the pool that the service names, if infra does not refuse it, and those that are kept for services. It suggests only
+// pools whose nodes take its workers.
+func (a Args) servicePool(path string, worker podSet) (pool Pool, serving []string, err error) {
+	var all []string
 	for _, p := range a.Pools {
 		if !worker.takenBy(p.Node, p.Tainted) || slices.Contains(a.Refused, p.Name) {
 			continue
@@ -139,12 +143,12 @@ func (a Args) servicePool(path string, worker podSet) (Pool, error) {
 		}
 	}
 	if worker.pool == "" {
-		return Pool{}, fmt.Errorf("%s.pool: must be set, since no queue chooses one for a service; pools for services are %s (infra.pools.<name>.serving)",
+		return Pool{}, nil, fmt.Errorf("%s.pool: must be set, since no queue chooses one for a service; pools for services are %s (infra.pools.<name>.serving)",
 			path, strict.List(serving))
 	}
 	pool, ok := a.pool(worker.pool)
 	if !ok {
-		return Pool{}, a.unknown(path+".pool", "pool", worker.pool, all, "infra.pools")
+		return Pool{}, nil, a.unknown(path+".pool", "pool", worker.pool, all, "infra.pools")
 	}
-	return pool, checkGPUs(path, worker, pool, all)
+	return pool, serving, checkGPUs(path, worker, pool, all)
 }

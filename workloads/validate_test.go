@@ -232,7 +232,7 @@ func TestKubeRayIsTheLastGuard(t *testing.T) {
 
 // TestDisabledWorkloadsDependOnNoStack: the catalog has entries that a small stack cannot run.
 func TestDisabledWorkloadsDependOnNoStack(t *testing.T) {
-	a := Args{Declared: Catalog(), Versions: Versions{Ray: "2.55.1", Image: "example/ray:2.55.1"}}
+	a := Args{Declared: Catalog(), Platform: Platform{Versions: Versions{Ray: "2.55.1", Image: "example/ray:2.55.1"}}}
 	w := smoke()
 	w.Workers = 1000
 	a.Declared["smoke"] = w

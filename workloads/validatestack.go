@@ -21,6 +21,8 @@ func (a Args) validateOnStack(path, name string, w Workload, sizes bool) error {
 		errs = append(errs, fmt.Errorf("%s.team: must be set, since there are several teams: %s", path, strict.List(strict.Without(a.teams(), a.Refused))))
 	case !ok:
 		errs = append(errs, a.unknown(path+".team", "team", w.Team, a.teams(), "queues.teams"))
+	default:
+		errs = append(errs, a.Host.checkName(path, name, tenant))
 	}
 	if w.Kind == KindRayJob && !slices.Contains(a.Priorities, w.Priority) {
 		errs = append(errs, a.unknown(path+".priority", "priority", w.Priority, a.Priorities, "queues.priorities"))

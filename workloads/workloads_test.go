@@ -37,8 +37,8 @@ func stack(declared Declared) Args {
 	}
 	cpu := Flavor{Name: "cpu", Node: node("Standard_D8ds_v6"), Limit: node("Standard_D8ds_v6").Times(4)}
 	gpu := Flavor{Name: "gpu", Node: node("Standard_ND96amsr_A100_v4"), Limit: node("Standard_ND96amsr_A100_v4"), Tainted: true}
-	return Args{
-		Declared: declared, ServiceAccount: "ray-workload", CPUPool: "cpu",
+	return Args{Declared: declared, Platform: Platform{
+		ServiceAccount: "ray-workload", CPUPool: "cpu",
 		Tenants: []Tenant{
 			{Name: "a", Namespace: "ray-a", Queue: Queue{Name: "ray-jobs", Flavors: []Flavor{cpu, gpu}}},
 			{Name: "b", Namespace: "ray-b", Queue: Queue{Name: "ray-jobs", Flavors: []Flavor{cpu}}},
@@ -52,7 +52,7 @@ func stack(declared Declared) Args {
 		Containers: []string{"aurora", "llm-pipeline", "models"},
 		Priorities: []string{"high", "low", "normal"},
 		Versions:   Versions{Ray: "2.55.1", Image: "example/ray:2.55.1"},
-	}
+	}}
 }
 
 // entry returns an entry of the catalog, enabled and changed.

@@ -14,19 +14,19 @@ import (
 // SKU is one Azure VM size.
 type SKU struct {
 	// Name is the size as Azure spells it, for example Standard_D8ds_v6.
-	Name string
+	Name string `json:"name"`
 	// QuotaFamily is the regional vCPU quota that the size counts against, as `az vm list-usage` names it.
-	QuotaFamily string
+	QuotaFamily string `json:"quotaFamily"`
 	// VCPU is the number of virtual CPUs.
-	VCPU int64
+	VCPU int64 `json:"vcpus"`
 	// MemoryGiB is the nominal memory; a node reports less, see Allocatable.
-	MemoryGiB int64
+	MemoryGiB int64 `json:"memoryGiB"`
 	// NVMeGiB is the local disk's capacity, all disks together; 0 means that the size has none.
-	NVMeGiB int64
+	NVMeGiB int64 `json:"nvmeGiB"`
 	// GPUs is the number of whole GPUs; 0 means a CPU size.
-	GPUs int64
+	GPUs int64 `json:"gpus"`
 	// GPUMemoryGiB is the memory of one GPU.
-	GPUMemoryGiB int64
+	GPUMemoryGiB int64 `json:"gpuMemoryGiB"`
 }
 
 // Most is what no VM size of Azure has more of; the largest have about half. A larger number is one in another unit.
@@ -36,11 +36,11 @@ var Most = SKU{VCPU: 2048, MemoryGiB: 65536, NVMeGiB: 262144, GPUs: 64, GPUMemor
 // Resources are what pods may request of one node.
 type Resources struct {
 	// MilliCPU is CPU in thousandths of a core.
-	MilliCPU int64
+	MilliCPU int64 `json:"milliCPU"`
 	// MemoryMiB is memory in MiB.
-	MemoryMiB int64
+	MemoryMiB int64 `json:"memoryMiB"`
 	// GPUs is the number of whole GPUs.
-	GPUs int64
+	GPUs int64 `json:"gpus"`
 }
 
 // Times returns what n such nodes offer together. Like Plus it stops at the largest number: one that wrapped round would fit anywhere.

@@ -31,6 +31,7 @@ func PrincipalID(identity string) string { return "principal-of-" + identity }
 
 type mocks struct {
 	preview bool
+	stacks  map[string]resource.PropertyMap
 
 	mu        sync.Mutex
 	resources []Resource
@@ -53,6 +54,10 @@ func (m *mocks) NewResource(args pulumi.MockResourceArgs) (string, resource.Prop
 	m.resources = append(m.resources, r)
 	m.mu.Unlock()
 
+	if args.TypeToken == stackReference {
+		state, err := m.read(args.ID)
+		return args.ID, state, err
+	}
 	outputs := args.Inputs.Copy()
 	for key, value := range computed(args.TypeToken, args.Inputs) {
 		// Names and secrets stay known: the SDK's mocks cannot carry unknown secrets, and the cluster's name would make the kubeconfig one.
@@ -65,6 +70,18 @@ func (m *mocks) NewResource(args pulumi.MockResourceArgs) (string, resource.Prop
 		return "", outputs, nil
 	}
 	return args.Name + "-id", outputs, nil
+}
+
+// stackReference is the type of what is read of another stack.
+const stackReference = "pulumi:pulumi:StackReference"
+
+// read answers the outputs of another stack as the engine does, or its words where there is no such stack.
+func (m *mocks) read(stack string) (resource.PropertyMap, error) {
+	outputs, ok := m.stacks[stack]
+	if !ok {
+		return nil, fmt.Errorf("unknown stack %q", stack)
+	}
+	return resource.PropertyMap{"name": resource.NewProperty(stack), "outputs": resource.NewProperty(outputs)}, nil
 }
 
 // computed returns what the provider adds to a resource's inputs.

@@ -24,6 +24,9 @@ type Options struct {
 	Config map[string]string
 	// Preview runs as a preview of an empty stack.
 	Preview bool
+	// Stacks are the outputs of the other stacks of the backend, by full name: organization/project/stack. As under an engine they are
+	// known at preview too.
+	Stacks map[string]resource.PropertyMap
 }
 
 // Resource is one registration.
@@ -77,7 +80,7 @@ func Try(t *testing.T, program pulumi.RunFunc, o Options) (Recording, error) {
 		t.Fatal(err)
 	}
 	t.Setenv(pulumi.EnvConfig, string(config))
-	m := &mocks{preview: o.Preview}
+	m := &mocks{preview: o.Preview, stacks: o.Stacks}
 	err = pulumi.RunErr(program, pulumi.WithMocks(Project, o.Stack, m), func(i *pulumi.RunInfo) { i.DryRun = o.Preview })
 	slices.SortFunc(m.resources, func(a, b Resource) int { return strings.Compare(a.Name, b.Name) })
 	return Recording{Resources: m.resources}, err

@@ -111,10 +111,10 @@ func (e *env) checkNominal(a queues.Args) {
 // large as need be: their size is no matter of Kueue's.
 func generate(r *rand.Rand, q queues.Args, tenant queues.Tenant, i int) (workloads.Args, string) {
 	huge := sku.Resources{MilliCPU: 1 << 40, MemoryMiB: 1 << 40, GPUs: 1 << 20}
-	a := workloads.Args{
+	a := workloads.Args{Platform: workloads.Platform{
 		CPUPool: "cpu", ServiceAccount: "ray-workload", Priorities: []string{"normal"},
 		Versions: workloads.Versions{Ray: "2.55.1", Image: "registry/ray:2.55.1"},
-	}
+	}}
 	own := workloads.Tenant{Name: tenant.Name, Namespace: tenant.Namespace, Queue: workloads.Queue{Name: tenant.LocalQueue}}
 	ever := map[string]sku.Resources{}
 	for _, p := range q.Ordered() {

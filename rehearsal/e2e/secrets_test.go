@@ -57,22 +57,34 @@ func contains(text, secret string) bool {
 func (e *env) secrets() map[string]string {
 	e.Helper()
 	outputs := e.outputs()
+	secrets := e.logins(outputs.Kubeconfig)
+	for service, token := range outputs.ServiceTokens {
+		secrets["the token of "+service] = token
+	}
+	if len(outputs.ServiceTokens) == 0 {
+		e.Fatalf("found %v", slices.Sorted(maps.Keys(secrets)))
+	}
+	return secrets
+}
+
+// logins are a kubeconfig and what it logs in with.
+func (e *env) logins(text string) map[string]string {
+	e.Helper()
 	var kubeconfig struct {
 		Users []struct {
 			User map[string]string `json:"user"`
 		} `json:"users"`
 	}
-	must(e.T, yaml.Unmarshal([]byte(outputs.Kubeconfig), &kubeconfig))
-	secrets := map[string]string{"the kubeconfig": outputs.Kubeconfig}
-	for service, token := range outputs.ServiceTokens {
-		secrets["the token of "+service] = token
-	}
-	for _, key := range []string{"token", "client-key-data"} {
-		if secret := kubeconfig.Users[0].User[key]; secret != "" {
-			secrets["the kubeconfig's "+key] = secret
+	must(e.T, yaml.Unmarshal([]byte(text), &kubeconfig))
+	secrets := map[string]string{"the kubeconfig": text}
+	for _, user := range kubeconfig.Users {
+		for _, key := range []string{"token", "client-key-data"} {
+			if secret := user.User[key]; secret != "" {
+				secrets["the kubeconfig's "+key] = secret
+			}
 		}
 	}
-	if len(secrets) != len(outputs.ServiceTokens)+2 || len(outputs.ServiceTokens) == 0 {
+	if len(secrets) != 2 {
 		e.Fatalf("found %v", slices.Sorted(maps.Keys(secrets)))
 	}
 	return secrets

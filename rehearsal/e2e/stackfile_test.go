@@ -45,7 +45,7 @@ func (e *env) only(names ...string) {
 
 func (e *env) edit(path string, change func(parent map[string]any, key string)) {
 	e.Helper()
-	file := e.dir.Join("project", "Pulumi.rehearsal.yaml")
+	file := e.dir.Join("project", "Pulumi."+e.engine.Stack+".yaml")
 	data, err := os.ReadFile(file)
 	must(e.T, err)
 	var stack map[string]any

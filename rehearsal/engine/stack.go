@@ -26,14 +26,34 @@ func (e *Engine) Init(ctx context.Context, fresh bool) error {
 		return fmt.Errorf("copying the stack file: %w", err)
 	}
 	for _, args := range [][]string{{"login", "file://" + e.Dir.Join("state")}, {"stack", "select", "--create", e.Stack}} {
-		var out bytes.Buffer
-		cmd := e.command(ctx, e.Dir.Join("project"), args...)
-		cmd.Stdout, cmd.Stderr = &out, &out
-		if err := e.run(cmd); err != nil {
-			return fmt.Errorf("pulumi %s: %w\n%s", args[0], err, out.String())
+		if err := e.inProject(ctx, args...); err != nil {
+			return err
 		}
 	}
 	return os.WriteFile(created, nil, 0o600)
+}
+
+// Beside makes another stack of the project in the same backend, with this
+// stack file, and answers an engine that runs on it.
+func (e *Engine) Beside(ctx context.Context, stack string, config []byte) (*Engine, error) {
+	other := *e
+	other.Stack = stack
+	if err := atomicfile.Write(other.Dir.Join("project", other.stackFile()), config); err != nil {
+		return nil, fmt.Errorf("writing the stack file: %w", err)
+	}
+	return &other, other.inProject(ctx, "stack", "init", stack)
+}
+
+// inProject runs a pulumi command in the folder with the copies of the stack
+// files, into which the engine writes.
+func (e *Engine) inProject(ctx context.Context, args ...string) error {
+	var out bytes.Buffer
+	cmd := e.command(ctx, e.Dir.Join("project"), args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := e.run(cmd); err != nil {
+		return fmt.Errorf("pulumi %s: %w\n%s", args[0], err, out.String())
+	}
+	return nil
 }
 
 func (e *Engine) stackFile() string { return "Pulumi." + e.Stack + ".yaml" }

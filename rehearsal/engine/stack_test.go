@@ -120,6 +120,25 @@ func TestInitMakesTheStackOnceAndCopiesItsFileAnewIfAsked(t *testing.T) {
 	}
 }
 
+func TestAStackBesideHasItsOwnFile(t *testing.T) {
+	e := newEngine(t)
+	copyOf(t, e)
+	noted, _ := fakePulumi(t, e)
+	other, err := e.Beside(t.Context(), "team", []byte("config: {}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := noted(), "project: stack init team --non-interactive\n"; got != want {
+		t.Errorf("pulumi ran as\n%swant\n%s", got, want)
+	}
+	if got := read(t, other.Dir.Join("project", "Pulumi.team.yaml")); got != "config: {}\n" || other.Stack != "team" || e.Stack != "rehearsal" {
+		t.Errorf("stacks %s and %s, file %q", e.Stack, other.Stack, got)
+	}
+	if got := read(t, e.Dir.Join("project", "Pulumi.rehearsal.yaml")); got != stackFile {
+		t.Errorf("the first stack's file became %q", got)
+	}
+}
+
 func TestAFreshCopyKeepsTheSaltThatTheStateDependsOn(t *testing.T) {
 	for name, c := range map[string]struct{ committed, want string }{
 		"a file without salt":            {stackFile, stackFile + salt},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,9 +64,11 @@ func minimal(extra map[string]string) map[string]string {
 	return config
 }
 
+// stackFiles are the stacks that make a platform. What one that takes it from another says hangs on that one's outputs.
 func stackFiles(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("Pulumi.*.yaml")
+	files = slices.DeleteFunc(files, func(file string) bool { return stackConfig(t, file)["ray-on-aks:platform"] != "" })
 	if err != nil || len(files) < 2 {
 		t.Fatalf("stack files: %v, %v", files, err)
 	}

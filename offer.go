@@ -49,7 +49,9 @@ func (c Config) offer() (Offer, error) {
 		o.Host.Runs[r.Workload] = r.Namespace
 	}
 	for _, p := range c.Queues.Pools {
-		o.Host.Spare[p.Name] = c.Queues.Spare(p)
+		if spare := c.Queues.Spare(p); spare != (sku.Resources{}) {
+			o.Host.Spare[p.Name] = spare
+		}
 	}
 	return o, err
 }

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"maps"
+	"reflect"
 	"strings"
 	"testing"
+
+	"ray-on-aks/internal/stacktest"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
@@ -53,6 +58,26 @@ func TestWhatAPlatformMustBe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFormOfTheOffer holds the keys of the output `platform` to its form. Who changes them raises offerForm, which makes another file.
+func TestFormOfTheOffer(t *testing.T) {
+	stacktest.Golden(t, fmt.Sprintf("platform-form-%d", offerForm), keyKinds("platform", reflect.TypeFor[Offer]()))
+}
+
+// keyKinds are the kinds of all values below path.
+func keyKinds(path string, t reflect.Type) map[string]string {
+	kinds := map[string]string{}
+	for key, f := range objectKeys(t) {
+		kind, below, inner := shape(f.Type)
+		at := path + "." + key
+		if inner == nil {
+			kinds[at] = kind
+			continue
+		}
+		maps.Copy(kinds, keyKinds(at+below, inner))
+	}
+	return kinds
 }
 
 // TestStackOnAnotherSaysOnlyWhatIsItsOwn: which stack, and workloads. All mistakes are said at once.

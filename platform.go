@@ -79,7 +79,8 @@ func (p *Platform) take(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	stack, err := pulumi.NewStackReference(ctx, keyPlatform, &pulumi.StackReferenceArgs{Name: pulumi.String(full)})
+	// Where there is no such stack it is the engine that says so, of the reference by its name: that is the path, too.
+	stack, err := pulumi.NewStackReference(ctx, path, &pulumi.StackReferenceArgs{Name: pulumi.String(full)})
 	if err != nil {
 		return fmt.Errorf("%s: referring to %s: %w", path, full, err)
 	}

@@ -37,6 +37,7 @@ unknown key, and a value that cannot be, is an error at preview. Names in angle 
 | ` + "`azure-native:subscriptionId`" + ` | text | The Azure subscription. |
 | ` + "`ray-on-aks:profile`" + ` | text | dev or prod: a complete set of defaults. |
 | ` + "`ray-on-aks:infra`, `ray-on-aks:queues`, `ray-on-aks:workloads`" + ` | object | The three parts, below. |
+| ` + "`ray-on-aks:platform`" + ` | object | The stack whose platform is used in the place of one's own: only ` + "`ray-on-aks:workloads`" + ` may stand beside it. |
 `
 
 // TestReferenceIsWhatTheTypesSay: docs/config.md has each key that a stack file may have, with the words that stand on its field.
@@ -45,6 +46,7 @@ func TestReferenceIsWhatTheTypesSay(t *testing.T) {
 	r.find("infra", reflect.TypeFor[infra.Args]())
 	r.find("queues", reflect.TypeFor[queues.Args]())
 	r.find("workloads.<name>", reflect.TypeFor[workloads.Workload]())
+	r.find("platform", reflect.TypeFor[Platform]())
 	r.WriteString(referenceHead)
 	for _, object := range r.objects {
 		r.table(object)
@@ -169,7 +171,7 @@ func byKeys(text string, t reflect.Type) string {
 // read collects the comments of the fields of a package of this module.
 func (r *reference) read(pkg string) {
 	r.t.Helper()
-	files, err := filepath.Glob(filepath.Join(strings.TrimPrefix(pkg, "ray-on-aks/"), "*.go"))
+	files, err := filepath.Glob(filepath.Join(".", strings.TrimPrefix(pkg, "ray-on-aks"), "*.go"))
 	if err != nil || len(files) == 0 {
 		r.t.Fatalf("package %s: %v, %d files", pkg, err, len(files))
 	}

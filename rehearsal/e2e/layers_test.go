@@ -78,7 +78,8 @@ func (e *env) refusesMistakes() {
 	e.Helper()
 	const stackKey = "ray-on-aks:platform.stack"
 	e.set(stackKey, "nowhere")
-	e.refuses(`unknown stack "organization/ray-on-aks/nowhere"`)
+	e.refuses(`StackReference (platform.stack):
+    error: Preview failed: unknown stack "organization/ray-on-aks/nowhere"`)
 	e.set(stackKey, "rehearsal")
 	e.set(smokeKey+"team", "weather")
 	e.refuses("workloads.smoke.team: must be language")

@@ -31,6 +31,13 @@ func overlay(config, rehearsal []byte) ([]byte, error) {
 	if key := secretIn(stack["config"], "config"); key != "" {
 		return nil, fmt.Errorf("the stack file: %s is encrypted, and a rehearsal has no key to it", key)
 	}
+	keys, err := child(stack, "config")
+	if err != nil {
+		return nil, fmt.Errorf("the stack file: %w", err)
+	}
+	if _, ok := keys["ray-on-aks:platform"]; ok {
+		return nil, errors.New("the stack file: ray-on-aks:platform takes the platform from another stack, and a rehearsal has none; rehearse that one")
+	}
 	from, err := child(own, "config", "ray-on-aks:infra", "operators")
 	if err != nil {
 		return nil, fmt.Errorf("the rehearsal's stack file: %w", err)

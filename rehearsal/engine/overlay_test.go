@@ -53,7 +53,8 @@ func TestAStackFileThatIsNoneIsSaidToBe(t *testing.T) {
 	for config, words := range map[string]string{
 		"":                               "the stack file: is empty",
 		"config: {a: {b: {secure: v1}}}": "the stack file: config.a.b is encrypted",
-		"config: [1]":                    "[config]: is no object, but [1]",
+		"config: {ray-on-aks:platform: {stack: prod}}": "the stack file: ray-on-aks:platform takes the platform from another stack",
+		"config: [1]": "[config]: is no object, but [1]",
 		"config: {ray-on-aks:infra: {cluster: 1}}": "[config ray-on-aks:infra cluster]: is no object, but 1",
 	} {
 		own := "config: {ray-on-aks:infra: {operators: {kueue: {chart: x}}}}"

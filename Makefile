@@ -56,8 +56,12 @@ DEADLINE ?= 4h
 wait: $(BIN)/wait ## wait for a job to end, at most DEADLINE: make wait STACK=... JOB=...
 	@$(outputs) | $(BIN)/wait -job '$(JOB)' -deadline $(DEADLINE)
 
-.PHONY: $(BIN)/wait $(BIN)/comment $(BIN)/bench
-$(BIN)/wait $(BIN)/comment $(BIN)/bench:
+.PHONY: recover
+recover: $(BIN)/recover ## mend a stack whose update was killed, so that pulumi up goes on: make recover STACK=...
+	@$(BIN)/recover -stack '$(or $(STACK),$(error STACK is not set, as in make recover STACK=dev))'
+
+.PHONY: $(BIN)/wait $(BIN)/comment $(BIN)/bench $(BIN)/recover
+$(BIN)/wait $(BIN)/comment $(BIN)/bench $(BIN)/recover:
 	@mkdir -p $(BIN) && cd rehearsal && go build -o ../$(BIN)/ ./cmd/$(@F)
 
 # The comment of the last preview; what it says is also on the terminal.
@@ -154,6 +158,11 @@ bench-train: python-models-env ## compare our training loop with the bare librar
 .PHONY: e2e
 e2e: build ## run the scenarios on the rehearsed cluster
 	@$(call timed,end to end,cd rehearsal && go test -count=1 -timeout 45m -v ./e2e)
+
+.PHONY: faults
+faults: build ## inject FAULTS random faults (200), drawn from SEED (1), and compare with updates without one
+	@$(call timed,faults,cd rehearsal && go test -count=1 -timeout 100m -v -run TestFaults ./e2e \
+		-args -faults $(or $(FAULTS),200) -seed $(or $(SEED),1))
 
 .PHONY: e2e-real
 e2e-real: build python-models-env ## run the scenario in which Ray is real, too

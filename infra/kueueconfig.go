@@ -22,8 +22,8 @@ var addableFrameworks = []string{"batch/job", "ray.io/raycluster", "ray.io/rayse
 
 // KueueValues are the chart's values. The chart replaces its whole default configuration by the string it is given, so the
 // string restates what the rest of the chart relies on: ports, leader election, concurrency.
-func KueueValues(k Kueue, namespaces ...string) (map[string]any, error) {
-	config, err := yaml.Marshal(kueueConfiguration(k, namespaces))
+func KueueValues(k Kueue) (map[string]any, error) {
+	config, err := yaml.Marshal(kueueConfiguration(k))
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func KueueValues(k Kueue, namespaces ...string) (map[string]any, error) {
 	}, nil
 }
 
-func kueueConfiguration(k Kueue, namespaces []string) kueueconfig.Configuration {
+func kueueConfiguration(k Kueue) kueueconfig.Configuration {
 	frameworks := append([]string{frameworkRayJob}, k.Frameworks...)
 	return kueueconfig.Configuration{
 		TypeMeta: metav1.TypeMeta{
@@ -42,9 +42,10 @@ func kueueConfiguration(k Kueue, namespaces []string) kueueconfig.Configuration 
 		},
 		ControllerManager: kueueControllerManager(),
 		// The chart also puts this selector on the webhooks of jobs. Only the namespaces with queues depend on Kueue then; a Job of
-		// monitoring can be created while Kueue is down.
+		// monitoring can be created while Kueue is down. By a label and not by names: with these Kueue would be restarted, and refuse jobs
+		// meanwhile, whenever a team comes or goes.
 		ManagedJobsNamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: aks.LabelNamespace, Operator: metav1.LabelSelectorOpIn, Values: slices.Sorted(slices.Values(namespaces)),
+			Key: aks.LabelTenant, Operator: metav1.LabelSelectorOpExists,
 		}}},
 		ClientConnection: &kueueconfig.ClientConnection{QPS: ptr.To[float32](50), Burst: ptr.To[int32](100)},
 		InternalCertManagement: &kueueconfig.InternalCertManagement{

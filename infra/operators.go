@@ -99,7 +99,7 @@ func (a Args) kubeRay() helmRelease {
 func (a Args) kueue() (helmRelease, error) {
 	o := a.Operators.Kueue
 	chart := o.or(a.Versions.Kueue)
-	values, err := KueueValues(o, a.namespaces()...)
+	values, err := KueueValues(o)
 	if err != nil {
 		return helmRelease{}, err
 	}
@@ -120,7 +120,7 @@ func image(repository string, chart Chart) map[string]any {
 func (c *Infra) install(ctx *pulumi.Context, h helmRelease) error {
 	after := c.ready
 	if !h.namespaceExists {
-		namespace, err := c.newNamespace(ctx, h.role+"-namespace", h.namespace)
+		namespace, err := c.newNamespace(ctx, h.role+"-namespace", h.namespace, nil)
 		if err != nil {
 			return err
 		}

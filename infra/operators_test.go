@@ -9,6 +9,9 @@ import (
 	"ray-on-aks/internal/stacktest"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
 
@@ -71,19 +74,33 @@ func TestKubeRayComesFirst(t *testing.T) {
 	}
 }
 
+// Kueue manages the tenants' namespaces and no other, and hears nothing of it when one comes.
 func TestKueueManagesEveryTenant(t *testing.T) {
-	values := run(t, large()).Named(t, "infra-kueue").Inputs["values"].ObjectValue()
-	var config struct {
-		Selector struct {
-			MatchExpressions []struct{ Values []string } `json:"matchExpressions"`
-		} `json:"managedJobsNamespaceSelector"`
+	one := run(t, valid())
+	r := run(t, large())
+	if few, many := one.Named(t, "infra-kueue").Inputs["values"], r.Named(t, "infra-kueue").Inputs["values"]; !few.DeepEquals(many) {
+		t.Errorf("Kueue's values change with the tenants, from %v to %v", few, many)
 	}
-	text := values["managerConfig"].ObjectValue()["controllerManagerConfigYaml"].StringValue()
+	var config struct {
+		Selector metav1.LabelSelector `json:"managedJobsNamespaceSelector"`
+	}
+	text := r.Named(t, "infra-kueue").Inputs["values"].ObjectValue()["managerConfig"].ObjectValue()["controllerManagerConfigYaml"].StringValue()
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
 		t.Fatal(err)
 	}
-	if got := config.Selector.MatchExpressions; len(got) != 1 || !slices.Equal(got[0].Values, []string{"ray-language", "ray-vision"}) {
-		t.Errorf("Kueue manages %v", got)
+	selector, err := metav1.LabelSelectorAsSelector(&config.Selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var managed []string
+	for _, res := range r.OfType(":Namespace") {
+		namespace := decode[corev1.Namespace](t, res)
+		if selector.Matches(labels.Set(namespace.Labels)) {
+			managed = append(managed, namespace.Name)
+		}
+	}
+	if !slices.Equal(managed, []string{"ray-language", "ray-vision"}) {
+		t.Errorf("Kueue manages %v", managed)
 	}
 }
 

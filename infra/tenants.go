@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ import (
 // platform's addresses, and mounts.
 func (c *Infra) newTenants(ctx *pulumi.Context) error {
 	for i, t := range c.args.tenants() {
-		namespace, err := c.newNamespace(ctx, "namespace-"+t.Name, t.Namespace)
+		namespace, err := c.newNamespace(ctx, "namespace-"+t.Name, t.Namespace, pulumi.StringMap{aks.LabelTenant: pulumi.String(t.Name)})
 		if err != nil {
 			return fmt.Errorf("namespace of %s: %w", t.Name, err)
 		}
@@ -52,20 +53,14 @@ func (a Args) tenants() []Tenant {
 	return slices.SortedFunc(slices.Values(a.Tenants), func(x, y Tenant) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// namespaces lists the tenants' namespaces in a fixed order.
-func (a Args) namespaces() []string {
-	var names []string
-	for _, t := range a.Tenants {
-		names = append(names, t.Namespace)
-	}
-	return slices.Sorted(slices.Values(names))
-}
-
-func (c *Infra) newNamespace(ctx *pulumi.Context, role, name string) (*corev1.Namespace, error) {
+// newNamespace makes a namespace with more labels than all have.
+func (c *Infra) newNamespace(ctx *pulumi.Context, role, name string, labels pulumi.StringMap) (*corev1.Namespace, error) {
+	all := pulumi.StringMap{aks.LabelManagedBy: pulumi.String(aks.ManagedBy)}
+	maps.Copy(all, labels)
 	return corev1.NewNamespace(ctx, c.name+"-"+role, &corev1.NamespaceArgs{
 		Metadata: &metav1.ObjectMetaArgs{
 			Name:   pulumi.String(name),
-			Labels: pulumi.StringMap{aks.LabelManagedBy: pulumi.String(aks.ManagedBy)},
+			Labels: all,
 		},
 	}, c.child())
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ray-on-aks/infra"
+	"ray-on-aks/internal/aks"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -39,7 +40,7 @@ func render(t *testing.T) map[string]string {
 		WaitForPodsReady: metav1.Duration{Duration: 30 * time.Minute},
 		RequeueLimit:     5,
 		RetainFinished:   metav1.Duration{Duration: time.Hour},
-	}, "ray")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestWebhooksOfJobsReachOnlyOurNamespaces(t *testing.T) {
 		t.Fatal("the chart has no webhook for Jobs any more")
 	}
 	job, _, _ = strings.Cut(job, "rules:")
-	if !strings.Contains(job, "operator: In") || !strings.Contains(job, "- ray") {
+	if !strings.Contains(job, "key: "+aks.LabelTenant) || !strings.Contains(job, "operator: Exists") {
 		t.Errorf("the webhook for Jobs selects:\n%s", job)
 	}
 }

@@ -36,6 +36,8 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// LabelNamespace is the label that it puts on a namespace itself: the name.
 	LabelNamespace = "kubernetes.io/metadata.name"
+	// LabelTenant on a namespace says that it is a tenant's, and whose. Kueue manages the jobs of such namespaces.
+	LabelTenant = "ray-on-aks/tenant"
 	// ManagedBy is LabelManagedBy's value on everything that this program makes.
 	ManagedBy = "ray-on-aks"
 

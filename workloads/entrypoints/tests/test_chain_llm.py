@@ -16,13 +16,15 @@ from raylib.run import Run
 
 pytestmark = pytest.mark.timeout(2400)
 
+# Some seconds of work: a kill that comes late on a busy machine still meets the training.
+STEPS = 30
 LLM = {
     "RUN_WORKERS": 2,
     "LLM_DEVICE": "cpu",
     "LLM_THREADS": 1,
     "LLM_PRECISION": "fp32",
     "LLM_CUTOFF_LEN": 128,
-    "LLM_MAX_STEPS": 12,
+    "LLM_MAX_STEPS": STEPS,
     "LLM_CHECKPOINT_STEPS": 2,
     "LLM_BATCH_SIZE": 1,
     "LLM_ACCUMULATE": 1,
@@ -55,7 +57,7 @@ def trained(program):
     kill(killed)
     assert not list(program.folder(run).glob("_SUCCESS*"))
     last = program.newest_step(run)
-    assert 4 <= last < 12
+    assert 4 <= last < STEPS
     said = program.run("llm_finetune", run, **LLM)
     # At most one interval is repeated.
     assert steps_resumed_at(said) == [last]
@@ -78,7 +80,7 @@ def uninterrupted(program):
 
 def test_two_workers_that_were_killed_end_with_the_bits_of_one_uninterrupted(program, trained):
     whole = uninterrupted(program)
-    assert (trained["steps"], trained["adapter"]) == (12, whole["adapter"])
+    assert (trained["steps"], trained["adapter"]) == (STEPS, whole["adapter"])
     # Workers add up their losses in another precision than one worker.
     assert trained["last_loss"] == pytest.approx(whole["last_loss"], rel=1e-6)
 

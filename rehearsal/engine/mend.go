@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ray-on-aks/rehearsal/atomicfile"
+	"ray-on-aks/rehearsal/interrupted"
+)
+
+// mend frees the stack of the update that an engine was killed in, and finds out
+// what became of what it was about to create. Nobody else can be in an update:
+// this program holds the engine.
+func (e *Engine) mend(ctx context.Context) error {
+	broken, err := e.brokenOff()
+	if err != nil || !broken {
+		return err
+	}
+	_, _, err = interrupted.Recover(ctx, func(ctx context.Context, args ...string) ([]byte, error) {
+		var out, problems bytes.Buffer
+		cmd := e.stackCommand(ctx, args...)
+		cmd.Stdout, cmd.Stderr = &out, &problems
+		if err := e.run(cmd); err != nil {
+			return nil, fmt.Errorf("pulumi %s: %w\n%s%s", args[0], err, out.String(), problems.String())
+		}
+		return out.Bytes(), nil
+	})
+	return err
+}
+
+// brokenOff says whether an engine has left its lock on a stack, or operations
+// that it has not seen the end of.
+func (e *Engine) brokenOff() (bool, error) {
+	found := false
+	err := filepath.WalkDir(e.Dir.Join("state", ".pulumi", "locks"), func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		found = found || err == nil && !d.IsDir() && strings.HasSuffix(path, ".json")
+		return err
+	})
+	if err != nil {
+		return found, err
+	}
+	state, err := e.wholeState()
+	return found || bytes.Contains(state, []byte(`"pending_operations"`)), err
+}
+
+// wholeState reads the stack's state. What an engine has written of it on a full
+// disk is cut off; then its copy of the state before that write is put back.
+func (e *Engine) wholeState() ([]byte, error) {
+	path := e.stateFile()
+	state, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil || json.Valid(state):
+		return state, err
+	}
+	kept, err := os.ReadFile(path + ".bak")
+	if err != nil || !json.Valid(kept) {
+		return nil, fmt.Errorf("the stack's state %s is cut off, and so is its copy: %w", path, err)
+	}
+	return kept, atomicfile.Write(path, kept)
+}
+
+// stateFile is where the backend keeps the stack's state.
+func (e *Engine) stateFile() string {
+	return e.Dir.Join("state", ".pulumi", "stacks", project, e.Stack+".json")
+}

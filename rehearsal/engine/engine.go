@@ -187,12 +187,16 @@ var configured = []string{"up", "preview", "refresh", "destroy", "config", "watc
 
 // Run runs a pulumi command on the stack; its output goes to out.
 func (e *Engine) Run(ctx context.Context, out io.Writer, args ...string) error {
+	stop, err := e.keepStates()
+	if err != nil {
+		return err
+	}
 	cmd := e.stackCommand(ctx, args...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := e.run(cmd); err != nil {
-		return fmt.Errorf("pulumi %s: %w", strings.Join(args, " "), err)
+		return errors.Join(fmt.Errorf("pulumi %s: %w", strings.Join(args, " "), err), stop())
 	}
-	return nil
+	return stop()
 }
 
 func (e *Engine) stackCommand(ctx context.Context, args ...string) *exec.Cmd {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"ray-on-aks/rehearsal/atomicfile"
 	"ray-on-aks/rehearsal/interrupted"
@@ -54,7 +55,7 @@ func (e *Engine) brokenOff() (bool, error) {
 }
 
 // wholeState reads the stack's state. What an engine has written of it on a full
-// disk is cut off; then its copy of the state before that write is put back.
+// disk is cut off; then the last whole one that was kept is put back.
 func (e *Engine) wholeState() ([]byte, error) {
 	path := e.stateFile()
 	state, err := os.ReadFile(path)
@@ -64,11 +65,38 @@ func (e *Engine) wholeState() ([]byte, error) {
 	case err != nil || json.Valid(state):
 		return state, err
 	}
-	kept, err := os.ReadFile(path + ".bak")
-	if err != nil || !json.Valid(kept) {
-		return nil, fmt.Errorf("the stack's state %s is cut off, and so is its copy: %w", path, err)
+	last, err := e.lastWhole()
+	if err != nil {
+		return nil, fmt.Errorf("the stack's state %s is cut off: %w", path, err)
 	}
-	return kept, atomicfile.Write(path, kept)
+	return last, atomicfile.Write(path, last)
+}
+
+// lastWhole is the newest state that was kept and is whole.
+func (e *Engine) lastWhole() ([]byte, error) {
+	paths, err := filepath.Glob(filepath.Join(e.keptDir(), "*"))
+	if err != nil {
+		return nil, err
+	}
+	var newest []byte
+	var written time.Time
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		state, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if info.ModTime().After(written) && json.Valid(state) {
+			newest, written = state, info.ModTime()
+		}
+	}
+	if newest == nil {
+		return nil, errors.New("none was kept that is whole")
+	}
+	return newest, nil
 }
 
 // stateFile is where the backend keeps the stack's state.

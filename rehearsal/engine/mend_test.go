@@ -4,39 +4,66 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"ray-on-aks/rehearsal/atomicfile"
 	"ray-on-aks/rehearsal/layout"
 )
 
-// A state that was cut off on a full disk is replaced by the engine's own copy;
-// where that is cut off too, nothing is touched.
+// A state that was cut off on a full disk is replaced by the last whole one;
+// where there is none, nothing is touched.
 func TestStateThatIsCutOff(t *testing.T) {
 	for name, test := range map[string]struct {
-		state, kept, want string
-		fails             bool
+		state, want string
+		kept        []string
+		fails       bool
 	}{
-		"whole":    {`{"a": 1}`, `{"a": 0}`, `{"a": 1}`, false},
-		"cut off":  {`{"a":`, `{"a": 0}`, `{"a": 0}`, false},
-		"empty":    {``, `{"a": 0}`, `{"a": 0}`, false},
-		"both are": {`{"a":`, `{`, `{"a":`, true},
+		"whole":         {state: `{"a": 3}`, kept: []string{`{"a": 1}`}, want: `{"a": 3}`},
+		"cut off":       {state: `{"a":`, kept: []string{`{"a": 1}`, `{"a": 2}`, `{"a":`}, want: `{"a": 2}`},
+		"empty":         {state: ``, kept: []string{`{"a": 1}`}, want: `{"a": 1}`},
+		"none is whole": {state: `{"a":`, kept: []string{`{`}, want: `{"a":`, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &Engine{Dir: layout.Dir(t.TempDir()), Stack: "rehearsal"}
-			path := e.stateFile()
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			for file, text := range map[string]string{path: test.state, path + ".bak": test.kept} {
-				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			write(t, e.stateFile(), test.state)
+			for i, text := range test.kept {
+				path := filepath.Join(e.keptDir(), string(rune('a'+i)))
+				write(t, path, text)
+				at := time.Now().Add(time.Duration(i-10) * time.Second)
+				if err := os.Chtimes(path, at, at); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if _, err := e.wholeState(); (err != nil) != test.fails {
 				t.Errorf("fails with %v", err)
 			}
-			if got, err := os.ReadFile(path); err != nil || string(got) != test.want {
+			if got, err := os.ReadFile(e.stateFile()); err != nil || string(got) != test.want {
 				t.Errorf("the state is %q, want %q; %v", got, test.want, err)
 			}
 		})
+	}
+}
+
+// Each state that is put in the place of the one before is kept, the last ones
+// for good.
+func TestStatesAreKept(t *testing.T) {
+	e := &Engine{Dir: layout.Dir(t.TempDir()), Stack: "rehearsal"}
+	write(t, e.stateFile(), `{"a": 0}`)
+	stop, err := e.keepStates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`{"a": 1}`, `{"a": 2}`, `{"a": 3}`, `{"a": 4}`, `{"a":`} {
+		if err := atomicfile.Write(e.stateFile(), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		// The backend takes its time, too: it writes copies.
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := e.wholeState(); err != nil || string(got) != `{"a": 4}` {
+		t.Errorf("the last whole state is %q, %v", got, err)
 	}
 }

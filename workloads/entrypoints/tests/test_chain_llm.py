@@ -54,7 +54,8 @@ def trained(program):
     run = "llm-parts"
     killed = program.start("llm_finetune", run, **LLM)
     wait_until(lambda: len(program.records(run)) >= 2, killed)
-    kill(killed)
+    # Its workers go on for a moment, and may save once more.
+    kill(killed, "ray::RayTrainWorker")
     assert not list(program.folder(run).glob("_SUCCESS*"))
     last = program.newest_step(run)
     assert 4 <= last < STEPS

@@ -58,6 +58,9 @@ func (e *Engine) brokenOff() (bool, error) {
 // disk is cut off; then the last whole one that was kept is put back.
 func (e *Engine) wholeState() ([]byte, error) {
 	path := e.stateFile()
+	if err := e.dropBrokenAttributes(); err != nil {
+		return nil, err
+	}
 	state, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -70,6 +73,20 @@ func (e *Engine) wholeState() ([]byte, error) {
 		return nil, fmt.Errorf("the stack's state %s is cut off: %w", path, err)
 	}
 	return last, atomicfile.Write(path, last)
+}
+
+// dropBrokenAttributes removes what the backend writes beside the state, and not
+// at once, if it was killed over it. It does without, but not with half of it.
+func (e *Engine) dropBrokenAttributes() error {
+	path := e.stateFile() + ".attrs"
+	attributes, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil || json.Valid(attributes):
+		return err
+	}
+	return os.Remove(path)
 }
 
 // lastWhole is the newest state that was kept and is whole.

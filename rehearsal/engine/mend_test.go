@@ -34,11 +34,15 @@ func TestStateThatIsCutOff(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			write(t, e.stateFile()+".attrs", "")
 			if _, err := e.wholeState(); (err != nil) != test.fails {
 				t.Errorf("fails with %v", err)
 			}
 			if got, err := os.ReadFile(e.stateFile()); err != nil || string(got) != test.want {
 				t.Errorf("the state is %q, want %q; %v", got, test.want, err)
+			}
+			if _, err := os.Stat(e.stateFile() + ".attrs"); !os.IsNotExist(err) {
+				t.Errorf("attributes that nothing was written of are still there: %v", err)
 			}
 		})
 	}

@@ -60,6 +60,22 @@ func (h *Heads) getJob(w http.ResponseWriter, r *http.Request, head *corev1.Pod)
 	h.answer(w, j.info(j.status(h.complete(head), time.Now())))
 }
 
+// stopJob ends a job before its time, as KubeRay asks for when a RayJob is deleted.
+func (h *Heads) stopJob(w http.ResponseWriter, r *http.Request, head *corev1.Pod) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	j := h.jobs[head.UID][r.PathValue("id")]
+	if j == nil {
+		http.Error(w, "job "+r.PathValue("id")+" does not exist", http.StatusNotFound)
+		return
+	}
+	stopped := j.ended.IsZero()
+	if stopped {
+		j.ended, j.outcome.Status = time.Now(), string(rayv1.JobStatusStopped)
+	}
+	h.answer(w, raytypes.RayJobStopResponse{Stopped: stopped})
+}
+
 func (h *Heads) listJobs(w http.ResponseWriter, _ *http.Request, head *corev1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -27,6 +27,7 @@ func (h *Heads) routes() http.Handler {
 	dashboard, proxy := http.NewServeMux(), http.NewServeMux()
 	dashboard.HandleFunc("GET /api/jobs/{id}", h.withToken(h.getJob))
 	dashboard.HandleFunc("GET /api/jobs/{$}", h.withToken(h.listJobs))
+	dashboard.HandleFunc("POST /api/jobs/{id}/stop", h.withToken(h.stopJob))
 	dashboard.HandleFunc("GET /api/serve/applications/{$}", h.withToken(h.getApplications))
 	dashboard.HandleFunc("PUT /api/serve/applications/{$}", h.withToken(h.putApplications))
 	proxy.HandleFunc("GET /-/healthz", atPod(h.getHealth))

@@ -176,7 +176,7 @@ def wait_until(true, process: subprocess.Popen, seconds: float = 600) -> None:
     while not true():
         assert process.poll() is None, process.communicate()[0][-6000:]
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
+        time.sleep(0.02)
 
 
 class Client:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.timeout(2400)
 
 # Some seconds of work: a kill that comes late on a busy machine still meets the training.
 STEPS = 30
+TOKENS = 60
 LLM = {
     "RUN_WORKERS": 2,
     "LLM_DEVICE": "cpu",
@@ -35,15 +36,15 @@ LLM = {
 ENGINE = {"DEVICE": "cpu", "THREADS": 1, "PRECISION": "fp32", "ENGINE": "transformers"}
 BATCH = {
     **{f"BATCH_{k}": v for k, v in ENGINE.items()},
-    "BATCH_MAX_TOKENS": 12,
-    "BATCH_MAX_MODEL_LEN": 160,
+    "BATCH_MAX_TOKENS": TOKENS,
+    "BATCH_MAX_MODEL_LEN": 256,
     "BATCH_SHARD_ROWS": 2,
     "BATCH_BATCH_SIZE": 2,
 }
 SERVE = {
     **{f"SERVE_{k}": v for k, v in ENGINE.items()},
-    "SERVE_MAX_TOKENS": 12,
-    "SERVE_MAX_MODEL_LEN": 160,
+    "SERVE_MAX_TOKENS": TOKENS,
+    "SERVE_MAX_MODEL_LEN": 256,
 }
 CHAT = "/v1/chat/completions"
 
@@ -132,5 +133,5 @@ def test_the_service_answers_as_the_batch_and_not_as_the_base_model(program, sco
     assert got == wanted
     settings = load(program, batch_inference.Settings, BATCH)
     base = inputs.find(program.mount / settings.base, "the base model", "stage")
-    bare = [a.text for a in engines.make(settings, base.path, None).generate(chats, 12)]
+    bare = [a.text for a in engines.make(settings, base.path, None).generate(chats, TOKENS)]
     assert [g for g, b in zip(got, bare, strict=True) if g == b] == []

@@ -85,7 +85,11 @@ func checkKeys(project, configMap string) error {
 		if !ours || slices.Contains(known, key) {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("%s: unknown key%s", full, strict.HintAs(key, known, written)))
+		err := strict.CheckKey(project, key)
+		if err == nil {
+			err = fmt.Errorf("%s: unknown key%s", full, strict.HintAs(key, known, written))
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -202,6 +202,10 @@ func TestMisspeltTopLevelKeyIsRefused(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+	err := checkKeys("ray-on-aks", `{"ray-on-aks:inf\nra": "{}"}`)
+	if want := `ray-on-aks: a key must be without control characters, such as line breaks, got "inf\nra"`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 	if err := checkKeys("ray-on-aks", ""); err == nil {
 		t.Error("no keys to look at, and nothing said")
 	}

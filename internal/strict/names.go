@@ -117,3 +117,12 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// Twin returns the first of names that differs from name in its case alone, or is name; empty where there is none. Azure heeds the case of
+// few names.
+func Twin(name string, names []string) string {
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
+		return names[i]
+	}
+	return ""
+}

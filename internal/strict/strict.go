@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
-	"math/big"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,7 +69,7 @@ func checkStruct(path string, value any, t reflect.Type) []error {
 		field, ok := fields[key]
 		if !ok {
 			known := slices.Sorted(maps.Keys(fields))
-			if err := checkKey(path, key); err != nil {
+			if err := CheckKey(path, key); err != nil {
 				errs = append(errs, err)
 				continue
 			}
@@ -90,7 +88,7 @@ func checkMap(path string, value any, t reflect.Type) []error {
 	}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(object)) {
-		if err := checkKey(path, key); err != nil {
+		if err := CheckKey(path, key); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -99,8 +97,8 @@ func checkMap(path string, value any, t reflect.Type) []error {
 	return errs
 }
 
-// checkKey refuses a key that would break the lines of messages. No name of anything has such characters.
-func checkKey(path, key string) error {
+// CheckKey refuses a key that would break the lines of messages. No name of anything has such characters.
+func CheckKey(path, key string) error {
 	if strings.ContainsFunc(key, unicode.IsControl) {
 		return fmt.Errorf("%s: a key must be without control characters, such as line breaks, got %q", path, key)
 	}
@@ -119,46 +117,6 @@ func checkSlice(path string, value any, t reflect.Type) []error {
 	return errs
 }
 
-// checkLeaf decodes the value by itself, so that its error carries its path.
-func checkLeaf(path string, value any, t reflect.Type) []error {
-	if value == nil {
-		return wrongKind(path, word(t), value)
-	}
-	data, err := json.Marshal(value)
-	if err == nil {
-		err = json.Unmarshal(data, reflect.New(t).Interface())
-	}
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &kind):
-		return wrongKind(path, word(t)+outOf(t, data), value)
-	case err != nil:
-		return []error{fmt.Errorf("%s: %s is no value for it: %w", path, data, err)}
-	}
-	return nil
-}
-
-// word says what a value of type t looks like in a stack file.
-func word(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		return "a whole number"
-	default:
-		return "a text"
-	}
-}
-
-// outOf says what numbers t holds, for a whole number that is none of them.
-func outOf(t reflect.Type, number []byte) string {
-	if _, whole := new(big.Int).SetString(string(number), 10); !whole || t.Kind() < reflect.Int || t.Kind() > reflect.Int64 {
-		return ""
-	}
-	most := int64(math.MaxInt64) >> (64 - t.Bits())
-	return fmt.Sprintf(" between %d and %d", -most-1, most)
-}
-
 // Fields returns the fields of t by their JSON keys, those of embedded structs among them. Fields tagged "-" are left out.
 func Fields(t reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}
@@ -169,12 +127,4 @@ func Fields(t reflect.Type) map[string]reflect.StructField {
 		}
 	}
 	return fields
-}
-
-func wrongKind(path, want string, got any) []error {
-	data, err := json.Marshal(got)
-	if err != nil {
-		return []error{fmt.Errorf("%s: must be %s", path, want)}
-	}
-	return []error{fmt.Errorf("%s: must be %s, got %s", path, want, data)}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestNearestIsASlipAway(t *testing.T) {
@@ -34,9 +37,12 @@ func TestNearestPrefersTheSameWordGoingOn(t *testing.T) {
 
 func TestWhatIsNoValueIsToldWhatIsOne(t *testing.T) {
 	type target struct {
-		Small int32             `json:"small"`
-		Large int64             `json:"large"`
-		Map   map[string]string `json:"map"`
+		Small  int32              `json:"small"`
+		Large  int64              `json:"large"`
+		Map    map[string]string  `json:"map"`
+		Truth  bool               `json:"truth"`
+		Time   metav1.Duration    `json:"time"`
+		Memory *resource.Quantity `json:"memory"`
 	}
 	for data, want := range map[string]string{
 		``:                               "part: is empty; must be an object, or be left out",
@@ -49,10 +55,43 @@ func TestWhatIsNoValueIsToldWhatIsOne(t *testing.T) {
 		`{"small": "3000000000"}`:        `part.small: must be a whole number, got "3000000000"`,
 		`{"map": {"a\nb": 3}}`:           `part.map: a key must be without control characters, such as line breaks, got "a\nb"`,
 		`{"a\tb": 3}`:                    `part: a key must be without control characters, such as line breaks, got "a\tb"`,
-		`{"map": {"a": 3}}`:              "part.map.a: must be a text, got 3",
+		`{"map": {"a": 3}}`:              `part.map.a: must be a text, got 3; write it in quotes: "3"`,
+		`{"map": {"a": 1.30}}`:           `part.map.a: must be a text, got 1.30; write it in quotes: "1.30"`,
+		`{"map": {"a": true}}`:           `part.map.a: must be a text, got true; write it in quotes: "true"`,
+		`{"map": {"a": [1]}}`:            "part.map.a: must be a text, got [1]",
+		`{"truth": "true"}`:              `part.truth: must be true or false, got "true"; write it without quotes`,
+		`{"truth": "yes"}`:               `part.truth: must be true or false, got "yes"`,
+		`{"small": "3"}`:                 `part.small: must be a whole number, got "3"; write it without quotes`,
+		`{"time": "5 min"}`:              `part.time: must be a duration, for example 90s, 30m or 168h, got "5 min"`,
+		`{"time": 30}`:                   "part.time: must be a duration, for example 90s, 30m or 168h, got 30",
+		`{"memory": "8 GiB"}`:            `part.memory: must be a quantity, for example 2, 500m or 8Gi, got "8 GiB"; did you mean 8Gi?`,
+		`{"memory": "8GB"}`:              `part.memory: must be a quantity, for example 2, 500m or 8Gi, got "8GB"; did you mean 8G?`,
+		`{"memory": "lots"}`:             `part.memory: must be a quantity, for example 2, 500m or 8Gi, got "lots"`,
+		`{"memory": true}`:               "part.memory: must be a quantity, for example 2, 500m or 8Gi, got true",
+		// Its zeros would fill the memory.
+		`{"memory": "1e999999999"}`: `part.memory: must be a quantity, for example 2, 500m or 8Gi, got "1e999999999"`,
 	} {
 		if err := Decode("part", []byte(data), &target{}); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", data, err, want)
+		}
+	}
+}
+
+func TestAllQuantitiesThatKubernetesKnowsAreRead(t *testing.T) {
+	for _, text := range []string{"1", `"1"`, "0.5", `"500m"`, `"100u"`, `"1n"`, `"8Ei"`, `"8E"`, `"1e3"`, `"1E-3"`, `"12e+6"`, `"-1"`, "9223372036854775807"} {
+		var target struct {
+			Size resource.Quantity `json:"size"`
+		}
+		if err := Decode("part", []byte(`{"size": `+text+`}`), &target); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestATwinDiffersInItsCaseAlone(t *testing.T) {
+	for name, want := range map[string]string{"owner": "Owner", "Owner": "Owner", "owners": "", "": ""} {
+		if got := Twin(name, []string{"cost", "Owner", "OWNER"}); got != want {
+			t.Errorf("the twin of %q is %q, want %q", name, got, want)
 		}
 	}
 }

@@ -200,6 +200,9 @@ func (c *Config) flavors(t queues.Tenant) []workloads.Flavor {
 	return fs
 }
 
+// Warnings say what works but may surprise.
+func (c Config) Warnings() []string { return slices.Concat(c.Infra.Warnings(), c.Workloads.Warnings()) }
+
 // Validate checks each part, and what only holds between parts.
 func (c Config) Validate() error {
 	return errors.Join(c.Infra.Validate(), c.Queues.Validate(), c.Workloads.Validate(),

@@ -18,7 +18,7 @@ func program(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, warning := range cfg.Workloads.Warnings() {
+	for _, warning := range cfg.Warnings() {
 		if err := ctx.Log.Warn(warning, nil); err != nil {
 			return err
 		}

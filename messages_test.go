@@ -23,7 +23,7 @@ func TestOneCauseIsOneError(t *testing.T) {
 		},
 		"infra.pools.cpu.vmSize: must be a size without GPUs": {"infra": `{"pools": {"cpu": {"vmSize": "Standard_NC24ads_A100_v4"}}}`, "workloads": smokeOn},
 		"infra.pools.cpu.serving: must be false":              {"infra": `{"pools": {"cpu": {"serving": true}}}`, "workloads": smokeOn},
-		"infra.pools.cpu.max: must be between 1 and 1000":     {"infra": `{"pools": {"cpu": {"max": 0}}}`, "workloads": smokeOn},
+		"infra.pools.cpu.max: must be between 1 and 254":      {"infra": `{"pools": {"cpu": {"max": 0}}}`, "workloads": smokeOn},
 		"infra.pools.cpu.max: must be set too: its default":   {"infra": `{"pools": {"cpu": {"min": 9}}}`, "workloads": smokeOn},
 		"infra.skus.Standard_H.memoryGiB: must be between": {
 			"infra":     `{"skus": {"Standard_H": {"vcpus": 8, "quotaFamily": "x"}}, "pools": {"cpu": {"vmSize": "Standard_H"}}}`,

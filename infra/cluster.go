@@ -18,6 +18,9 @@ const (
 	dnsServiceIP = "10.0.0.10"
 	// maxClusterNodes is how many /24 ranges podCIDR has: AKS gives one to each node.
 	maxClusterNodes = 256
+	// maxPoolNodes is how many are left for one pool beside a node of the system pool and the one that an upgrade adds. AKS itself allows
+	// sku.MaxNodes.
+	maxPoolNodes = maxClusterNodes - 2
 )
 
 func (c *Infra) newCluster(ctx *pulumi.Context) error {

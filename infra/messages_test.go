@@ -10,9 +10,9 @@ import (
 func TestBoundsOfAPoolBlameWhatWasWritten(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"cpu": {"min": 9}}`:                                  "infra.pools.cpu.max: must be set too: its default is 2, and min is 9",
-		`{"cpu": {"min": 9, "max": 3}}`:                        "infra.pools.cpu.max: must be between min 9 and 1000, got 3",
-		`{"big": {"vmSize": "Standard_D8ds_v6"}}`:              "infra.pools.big.max: must be set, to between 1 and 1000: it has no default here",
-		`{"cpu": {"min": 2000}}`:                               "infra.pools.cpu.min: must be between 0 and 1000, got 2000",
+		`{"cpu": {"min": 9, "max": 3}}`:                        "infra.pools.cpu.max: must be between min 9 and 254, got 3",
+		`{"big": {"vmSize": "Standard_D8ds_v6"}}`:              "infra.pools.big.max: must be set, to between 1 and 254: it has no default here",
+		`{"cpu": {"min": 2000}}`:                               "infra.pools.cpu.min: must be between 0 and 254, got 2000: the cluster's address range 10.244.0.0/16 holds 256 nodes, those of the system pool among them",
 		`{"cpu": {"min": 1, "max": 3, "count": 0}}`:            "infra.pools.cpu.count: must be between min 1 and max 3, got 0; it is the number at creation only",
 		`{"cpu": {"min": 1}}`:                                  "",
 		`{"gpu": {"vmSize": "Standard_ND96asr_v4", "max": 1}}`: "",

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"ray-on-aks/infra/sku"
 	"ray-on-aks/internal/strict"
 )
 
@@ -118,7 +117,7 @@ func (a Args) checkNodes(path, name string) error {
 
 // validateNodes refuses more nodes than there are addresses for: those of all pools at their largest, and the one that an upgrade adds.
 func (a Args) validateNodes(path string) error {
-	nodes := a.Cluster.System.Count + 1
+	nodes := min(max(1, a.Cluster.System.Count), maxPoolNodes) + 1 // another is reported by itself
 	for _, p := range a.Pools {
 		if p.validateBounds(path) == nil {
 			nodes += p.Max // another is reported by itself
@@ -131,21 +130,29 @@ func (a Args) validateNodes(path string) error {
 	return nil
 }
 
+// whyNodes says what the bound comes from, to who has met it.
+func whyNodes(nodes int) string {
+	if nodes <= maxPoolNodes {
+		return ""
+	}
+	return fmt.Sprintf(": the cluster's address range %s holds %d nodes, those of the system pool among them", podCIDR, maxClusterNodes)
+}
+
 // validateBounds checks the number of nodes: each bound by itself, then against the one before.
 func (p Pool) validateBounds(path string) error {
 	switch {
-	case p.Min < 0 || p.Min > sku.MaxNodes:
-		return fmt.Errorf("%s.min: must be between 0 and %d, got %d", path, sku.MaxNodes, p.Min)
+	case p.Min < 0 || p.Min > maxPoolNodes:
+		return fmt.Errorf("%s.min: must be between 0 and %d, got %d%s", path, maxPoolNodes, p.Min, whyNodes(p.Min))
 	case p.defaultMax && p.Max < 1:
-		return fmt.Errorf("%s.max: must be set, to between %d and %d: it has no default here", path, max(1, p.Min), sku.MaxNodes)
+		return fmt.Errorf("%s.max: must be set, to between %d and %d: it has no default here", path, max(1, p.Min), maxPoolNodes)
 	case p.defaultMax && p.Max < p.Min:
 		return fmt.Errorf("%s.max: must be set too: its default is %d, and min is %d", path, p.Max, p.Min)
-	case p.Max < 1 || p.Max < p.Min || p.Max > sku.MaxNodes:
+	case p.Max < 1 || p.Max < p.Min || p.Max > maxPoolNodes:
 		least := "1"
 		if p.Min > 1 {
 			least = fmt.Sprintf("min %d", p.Min)
 		}
-		return fmt.Errorf("%s.max: must be between %s and %d, got %d", path, least, sku.MaxNodes, p.Max)
+		return fmt.Errorf("%s.max: must be between %s and %d, got %d%s", path, least, maxPoolNodes, p.Max, whyNodes(p.Max))
 	case p.Count < p.Min || p.Count > p.Max:
 		return fmt.Errorf("%s.count: must be between min %d and max %d, got %d; it is the number at creation only", path, p.Min, p.Max, p.Count)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/strict"
 )
 
 // Size declares a VM size that the table of infra/sku lacks. Azure lists what a size has: az vm list-sizes, az vm list-skus.
@@ -63,10 +64,8 @@ func (a Args) Sizes() []sku.SKU {
 }
 
 func (a Args) size(name string) (sku.SKU, bool) {
-	for _, declared := range slices.Sorted(maps.Keys(a.SKUs)) {
-		if strings.EqualFold(declared, name) {
-			return a.SKUs[declared].sku(declared), true
-		}
+	if declared := strict.Twin(name, slices.Sorted(maps.Keys(a.SKUs))); declared != "" {
+		return a.SKUs[declared].sku(declared), true
 	}
 	return sku.Find(name)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"ray-on-aks/infra/sku"
 	"ray-on-aks/internal/strict"
 )
 
@@ -82,8 +81,8 @@ func (c Cluster) validate(path string, minors []string) error {
 func (a Args) validateSystemPool(path string) error {
 	system := a.Cluster.System
 	errs := []error{a.checkSize(path+".vmSize", system.VMSize, checkSystemSize), system.Zones.validate(path + ".zones")}
-	if system.Count < 1 || system.Count > sku.MaxNodes {
-		errs = append(errs, fmt.Errorf("%s.count: must be between 1 and %d, got %d", path, sku.MaxNodes, system.Count))
+	if system.Count < 1 || system.Count > maxPoolNodes {
+		errs = append(errs, fmt.Errorf("%s.count: must be between 1 and %d, got %d%s", path, maxPoolNodes, system.Count, whyNodes(system.Count)))
 	}
 	return errors.Join(errs...)
 }

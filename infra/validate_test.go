@@ -69,8 +69,8 @@ func TestClustersAreAsAKSAllows(t *testing.T) {
 		"infra.cluster.system.vmSize: must not be of the B series": func(a *Args) {
 			a.SKUs, a.Cluster.System.VMSize = map[string]Size{"Standard_B8ms": {VCPUs: 8, MemoryGiB: 32, QuotaFamily: "standardBSFamily"}}, "Standard_B8ms"
 		},
-		"infra.cluster.system.count: must be between 1 and 1000, got 0":    func(a *Args) { a.Cluster.System.Count = 0 },
-		"infra.cluster.system.count: must be between 1 and 1000, got 1001": func(a *Args) { a.Cluster.System.Count = 1001 },
+		"infra.cluster.system.count: must be between 1 and 254, got 0":     func(a *Args) { a.Cluster.System.Count = 0 },
+		"infra.cluster.system.count: must be between 1 and 254, got 1001":  func(a *Args) { a.Cluster.System.Count = 1001 },
 		"infra.cluster.system.zones[0]: must be one of 1, 2, 3, got \"a\"": func(a *Args) { a.Cluster.System.Zones = Zones{"a"} },
 	})
 }
@@ -79,17 +79,19 @@ func TestPoolsAreAsAKSAllows(t *testing.T) {
 	cpu := func(p Pool) func(*Args) { return func(a *Args) { a.Pools[CPUPool] = p } }
 	const size = "Standard_D8ds_v6"
 	refused(t, map[string]func(*Args){
-		"infra.pools.cpu: must exist":                                       func(a *Args) { a.Pools = Pools{} },
-		"infra.pools.cpu.max: must be between 1 and 1000, got 1001":         cpu(Pool{VMSize: size, Max: 1001}),
-		"infra.pools: the largest sizes of all pools, with the system pool": cpu(Pool{VMSize: size, Max: 256}),
-		"infra.pools.cpu.vmSize: must be a size without GPUs":               cpu(Pool{VMSize: "Standard_NC24ads_A100_v4", Max: 1}),
-		"infra.pools.cpu.serving: must be false":                            cpu(Pool{VMSize: size, Max: 1, Serving: true}),
-		"infra.pools.cpu.min: must be between 0 and 1000, got -1":           cpu(Pool{VMSize: size, Min: -1, Max: 1}),
-		"infra.pools.cpu.max: must be between min 2 and 1000, got 1":        cpu(Pool{VMSize: size, Min: 2, Max: 1, Count: 2}),
-		"infra.pools.cpu.count: must be between min 0 and max 2, got 3":     cpu(Pool{VMSize: size, Max: 2, Count: 3}),
-		"infra.pools.cpu.zones[1]: repeats 2; leave it out":                 cpu(Pool{VMSize: size, Max: 1, Zones: Zones{"2", "2"}}),
-		"infra.pools.system: is the name of the cluster's own":              func(a *Args) { a.Pools["system"] = a.Pools[CPUPool] },
-		`infra.pools.gputrainingpool1: "gputrainingpool1" is no name`:       func(a *Args) { a.Pools["gputrainingpool1"] = a.Pools[CPUPool] },
+		"infra.pools.cpu: must exist":                              func(a *Args) { a.Pools = Pools{} },
+		"infra.pools.cpu.max: must be between 1 and 254, got 1001": cpu(Pool{VMSize: size, Max: 1001}),
+		"infra.pools: the largest sizes of all pools, with the system pool": func(a *Args) {
+			a.Pools[CPUPool], a.Pools["big"] = Pool{VMSize: size, Max: 200}, Pool{VMSize: size, Max: 54}
+		},
+		"infra.pools.cpu.vmSize: must be a size without GPUs":           cpu(Pool{VMSize: "Standard_NC24ads_A100_v4", Max: 1}),
+		"infra.pools.cpu.serving: must be false":                        cpu(Pool{VMSize: size, Max: 1, Serving: true}),
+		"infra.pools.cpu.min: must be between 0 and 254, got -1":        cpu(Pool{VMSize: size, Min: -1, Max: 1}),
+		"infra.pools.cpu.max: must be between min 2 and 254, got 1":     cpu(Pool{VMSize: size, Min: 2, Max: 1, Count: 2}),
+		"infra.pools.cpu.count: must be between min 0 and max 2, got 3": cpu(Pool{VMSize: size, Max: 2, Count: 3}),
+		"infra.pools.cpu.zones[1]: repeats 2; leave it out":             cpu(Pool{VMSize: size, Max: 1, Zones: Zones{"2", "2"}}),
+		"infra.pools.system: is the name of the cluster's own":          func(a *Args) { a.Pools["system"] = a.Pools[CPUPool] },
+		`infra.pools.gputrainingpool1: "gputrainingpool1" is no name`:   func(a *Args) { a.Pools["gputrainingpool1"] = a.Pools[CPUPool] },
 		`"gpu" would do`: func(a *Args) { a.Pools["1gpu"] = a.Pools[CPUPool] },
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"ray-on-aks/infra/sku"
 	"ray-on-aks/internal/strict"
@@ -84,8 +83,8 @@ func (a Args) validateSizes(path string) error {
 	for i, name := range names {
 		at := path + "." + name
 		// Azure does not mind the case of a size.
-		if twin := slices.IndexFunc(names[:i], func(n string) bool { return strings.EqualFold(n, name) }); twin >= 0 {
-			errs = append(errs, fmt.Errorf("%s: is the same size as %s.%s; declare it once", at, path, names[twin]))
+		if twin := strict.Twin(name, names[:i]); twin != "" {
+			errs = append(errs, fmt.Errorf("%s: is the same size as %s.%s; declare it once", at, path, twin))
 			continue
 		}
 		if !sizePattern.MatchString(name) {

@@ -27,6 +27,11 @@ var (
 	ownTags = []string{"azure", "microsoft", "windows"}
 )
 
+// tagNoDriver is the tag of a pool with which AKS once left out NVIDIA's driver. Since July 2025 it does nothing, and this program needs
+// the driver: only the device plugin is its own.
+// https://github.com/Azure/AKS/issues/4925
+const tagNoDriver = "SkipGPUDriverInstall"
+
 // validateTags refuses the tags that Azure would refuse when the resource group is there already.
 func validateTags(path string, tags map[string]string) error {
 	var errs []error
@@ -37,8 +42,8 @@ func validateTags(path string, tags map[string]string) error {
 	for i, name := range names {
 		at := path + "." + name
 		// Azure keeps the case of a name and does not heed it.
-		if twin := slices.IndexFunc(names[:i], func(n string) bool { return strings.EqualFold(n, name) }); twin >= 0 {
-			errs = append(errs, fmt.Errorf("%s: is the same tag as %s.%s; leave one out", at, path, names[twin]))
+		if twin := strict.Twin(name, names[:i]); twin != "" {
+			errs = append(errs, fmt.Errorf("%s: is the same tag as %s.%s; leave one out", at, path, twin))
 			continue
 		}
 		errs = append(errs, checkTagName(path, name, names))
@@ -63,7 +68,7 @@ func checkTagName(path, name string, others []string) error {
 		better = "my-" + better
 	}
 	return fmt.Errorf("%s.%s: the name of a tag must %s%s", path, name, fault, strict.WouldDo(better, maxTagName, func(s string) bool {
-		return tagFault(s) == "" && !slices.ContainsFunc(others, func(other string) bool { return strings.EqualFold(other, s) })
+		return tagFault(s) == "" && strict.Twin(s, others) == ""
 	}))
 }
 
@@ -74,6 +79,8 @@ func tagFault(name string) string {
 		return fmt.Sprintf("be at most %d characters, which a storage account takes, got %d", maxTagName, n)
 	case notInTags.MatchString(name):
 		return `be without < > % & \ ? and /`
+	case strings.EqualFold(name, tagNoDriver):
+		return "not be " + tagNoDriver + ", which AKS does not heed any more: it installs the GPU driver, which the device plugin needs; leave it out"
 	case isOwnTag(name):
 		return fmt.Sprintf("not begin with %s, which Azure keeps for its own", strict.List(ownTags))
 	}

@@ -31,6 +31,7 @@ func TestTagsAreAsAzureTakesThem(t *testing.T) {
 		`infra.tags.Microsoft: the name of a tag must not begin with azure, microsoft, windows, which Azure keeps for its own; "my-Microsoft" would do`: tags("Microsoft", "x"),
 		`infra.tags.azure/env: the name of a tag must be without < > % & \ ? and /; "my-azure-env" would do`:                                            tags("azure/env", "x"),
 		"infra.tags.a: must be at most 256 characters, got 257":                                                                                         tags("a", strings.Repeat("é", 257)),
+		"infra.tags.skipgpudriverinstall: the name of a tag must not be SkipGPUDriverInstall, which AKS does not heed any more":                         tags("skipgpudriverinstall", "true"),
 		"infra.tags.owner: is the same tag as infra.tags.Owner; leave one out":                                                                          tags("Owner", "x", "owner", "y"),
 	})
 	// What would be refused, or be another tag, is not suggested.

@@ -22,6 +22,22 @@ func TestOneCauseIsOneErrorBetweenParts(t *testing.T) {
 			"queues":    `{"quota": {"a100": {"cpu": 1}}}`,
 			"workloads": `{"llm-training": {"enabled": true, "pool": "a100"}, "llm-serving": {"enabled": true, "pool": "a100"}}`,
 		},
+		"queues.quota.cpu.cpu: must not be negative, got -1": {
+			"queues": `{"quota": {"cpu": {"cpu": -1}}}`, "workloads": smokeOn,
+		},
+		"queues.quota.cpu.memory: must be at least 1Mi, or 0": {
+			"queues": `{"quota": {"cpu": {"memory": "24"}}}`, "workloads": smokeOn,
+		},
+		"queues.quota.cpu.cpu: 9223372036854775807 is more than the 29280m": {
+			"queues": `{"quota": {"cpu": {"cpu": 9223372036854775807}}}`, "workloads": smokeOn,
+		},
+		"queues.teams.a.quota.cpu.cpu: must not be negative, got -1": {
+			"queues": `{"shape": "teams", "teams": {"a": {"quota": {"cpu": {"cpu": -1}}}, "b": {}}}`, "workloads": `{"smoke": {"enabled": true, "team": "a"}}`,
+		},
+		"queues.teams.a.borrowingLimit.cpu.cpu: must not be negative, got -1": {
+			"queues":    `{"shape": "teams", "teams": {"a": {"borrowingLimit": {"cpu": {"cpu": -1}}}, "b": {}}}`,
+			"workloads": `{"smoke": {"enabled": true, "team": "a", "workers": 10, "worker": {"cpus": 2}}}`,
+		},
 		`queues.priorities.Urgent: "Urgent" is no`: {
 			"queues": `{"priorities": {"Urgent": 700}}`, "workloads": `{"smoke": {"enabled": true, "priority": "urgent"}}`,
 		},

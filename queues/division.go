@@ -47,12 +47,12 @@ func (a Args) divideOne(d dimension, p Pool, total sku.Resources, parts []sku.Re
 	var open []int
 	var openWeights []int64
 	for i, name := range a.Teams.Names() {
-		v := d.asked(a.Teams[name].Quota[p.Name])
+		v := d.valid(a.Teams[name].Quota[p.Name])
 		if v == nil {
 			open, openWeights = append(open, i), append(openWeights, weights[i])
 			continue
 		}
-		n := d.count(*v)
+		n := min(d.count(*v), *d.of(&total)) // more is refused
 		*d.of(&parts[i]) = n
 		rest, whole = max(0, rest-n), max(0, whole-weights[i])
 	}

@@ -25,21 +25,21 @@ func (a Args) teamLimit(d dimension, t Tenant, p Pool) string {
 		return "queues.teams." + team + "." + field + "." + p.Name + "." + d.key
 	}
 	own, team := nominal[t.Name], a.Teams[t.Name]
-	if v := d.asked(team.BorrowingLimit[p.Name]); v != nil && d.count(*v) <= *d.of(&ever)-*d.of(&own) && *d.of(&ever) < *d.of(&total) {
+	if v := d.valid(team.BorrowingLimit[p.Name]); v != nil && d.count(*v) <= *d.of(&ever)-*d.of(&own) && *d.of(&ever) < *d.of(&total) {
 		return key(t.Name, "borrowingLimit", d)
 	}
 	given := int64(0)
 	for _, name := range a.Teams.Names() {
 		has := nominal[name]
 		given += *d.of(&has)
-		if v := d.asked(a.Teams[name].LendingLimit[p.Name]); name != t.Name && v != nil && d.count(*v) < *d.of(&has) {
+		if v := d.valid(a.Teams[name].LendingLimit[p.Name]); name != t.Name && v != nil && d.count(*v) < *d.of(&has) {
 			return key(name, "lendingLimit", d)
 		}
 	}
 	switch {
 	case given >= *d.of(&total):
 		return ""
-	case d.asked(team.Quota[p.Name]) == nil:
+	case d.valid(team.Quota[p.Name]) == nil:
 		return key(t.Name, "quota", dimGPUs) // which CPU and memory follow
 	default:
 		return key(t.Name, "quota", d)

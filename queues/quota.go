@@ -75,11 +75,20 @@ func bounded(q resource.Quantity, scale resource.Scale) int64 {
 // over is what q says, and r where it says nothing.
 func (q Quota) over(r sku.Resources) sku.Resources {
 	for _, d := range dimensions {
-		if v := d.asked(q); v != nil {
+		if v := d.valid(q); v != nil {
 			*d.of(&r) = d.count(*v)
 		}
 	}
 	return r
+}
+
+// valid is what q says, or nil where that is nothing or is refused. What has to change limits nothing, or jobs would be refused as well
+// that run once it is mended.
+func (d dimension) valid(q Quota) *resource.Quantity {
+	if v := d.asked(q); v != nil && d.checkUnit(*v) == nil {
+		return v
+	}
+	return nil
 }
 
 // least is the smaller of each resource.
@@ -96,8 +105,11 @@ func (p Pool) available() sku.Resources {
 	return all
 }
 
-// total is what all queues together may hand out of the pool.
-func (a Args) total(p Pool) sku.Resources { return a.Quota[p.Name].over(p.available()) }
+// total is what all queues together may hand out of the pool. A quota above what it has is refused.
+func (a Args) total(p Pool) sku.Resources {
+	available := p.available()
+	return least(a.Quota[p.Name].over(available), available)
+}
 
 // Spare is what the queues never hand out of the pool: what a quota keeps back, or what teams' quotas leave to nobody.
 func (a Args) Spare(p Pool) sku.Resources {

@@ -27,7 +27,7 @@ func boundTotal(a Args, p Pool) (sku.Resources, string) {
 	if _, ok := a.Quota[p.Name]; !ok {
 		return boundHardware(a, p)
 	}
-	return least(a.total(p), p.available()), "queues.quota." + p.Name + " has for all teams"
+	return a.total(p), "queues.quota." + p.Name + " has for all teams"
 }
 
 func boundLimit(a Args, p Pool) (sku.Resources, string) {

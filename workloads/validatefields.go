@@ -3,7 +3,6 @@ package workloads
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"ray-on-aks/internal/strict"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
@@ -44,18 +42,6 @@ const (
 	whyMemory = ": Ray gives 30% to its object store, which needs 75Mi, and its own processes need the rest; 4Gi is four gibibytes"
 )
 
-const (
-	// reservedEnv begins the names of the variables that every pod is given.
-	reservedEnv = "RUN_"
-	// serveToken is the variable with a service's token. Others that begin with SERVE_ are the serving programs' own knobs.
-	serveToken = "SERVE_TOKEN"
-	// authEnv begins the names of the variables with which KubeRay gives a cluster its token.
-	authEnv = "RAY_AUTH_"
-)
-
-// clusterEnv are the other variables that KubeRay sets only where they are absent.
-var clusterEnv = []string{"RAY_ADDRESS", "RAY_CLUSTER_NAME", "FQ_RAY_IP", "RAY_IP", "RAY_PORT"}
-
 // outputPattern is a container and a prefix that is the same as a path in a mount and as the name of a blob.
 var outputPattern = regexp.MustCompile(`^[a-z0-9-]+(/[A-Za-z0-9][A-Za-z0-9._-]*)+$`)
 
@@ -82,22 +68,7 @@ func (w Workload) validateFields(path string) error {
 		}
 		errs = append(errs, w.validateDeadlines(path))
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
-		if msgs := validation.IsEnvVarName(name); len(msgs) > 0 {
-			add(".env.%s: is no name for a variable: %s", name, strings.Join(msgs, "; "))
-		}
-		if strings.HasPrefix(name, reservedEnv) {
-			add(".env.%s: names that begin with %s are set by the program; choose another", name, reservedEnv)
-		}
-		if slices.Contains(clusterEnv, name) || strings.HasPrefix(name, authEnv) {
-			add(".env.%s: belongs to KubeRay, which would leave yours in place and lose the cluster's address or its token; leave it out", name)
-		}
-		if name == serveToken {
-			add(".env.%s: is set by the program, from a Secret; leave it out", name)
-		}
-		errs = append(errs, checkArgument(path+".env."+name, w.Env[name], maxVariable-len(name)))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, w.validateEnv(path+".env"))...)
 }
 
 // validateDeadlines checks each deadline by itself, then against the other: both are counted from the same moment.

@@ -10,8 +10,6 @@ import (
 	"sync"
 
 	"ray-on-aks/internal/strict"
-
-	"github.com/distribution/reference"
 )
 
 var (
@@ -57,11 +55,7 @@ func (w Workload) validateProgram(path, name string) error {
 		}
 		errs = append(errs, fmt.Errorf("%s: exactly one of script and entrypoint must be set%s", path, hint))
 	}
-	// The parser is the kubelet's own.
-	if _, err := reference.ParseNormalizedNamed(w.Image); err != nil {
-		errs = append(errs, fmt.Errorf("%s.image: %q is no image, such as registry/repository:tag: %w", path, w.Image, err))
-	}
-	errs = append(errs, w.validateScript(path, name))
+	errs = append(errs, w.validateImage(path+".image"), w.validateScript(path, name))
 	argument := checkArgument(path+".entrypoint", w.Entrypoint, maxEntrypoint)
 	switch {
 	case argument != nil:

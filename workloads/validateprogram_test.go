@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,16 @@ func TestArgumentsAreOfLinux(t *testing.T) {
 		"workloads.mine.entrypoint: must be without the character 0":      command("a\x00b"),
 		"workloads.online-serving.entrypoint: must be without":            service(func(w *Workload) { w.Script, w.Entrypoint = "", "a:b\x00" }),
 	})
-	for _, declared := range []Declared{job(func(w *Workload) { w.Env = env("A", long(131045)) }), command(long(maxEntrypoint))} {
+	many := func(n int) func(*Workload) {
+		return func(w *Workload) {
+			w.Env = map[string]string{}
+			for i := range n {
+				w.Env[fmt.Sprintf("V%03d", i)] = long(5112) + "\x01" // which JSON writes as six characters
+			}
+		}
+	}
+	alone(t, map[string]Declared{"workloads.smoke.env: must be at most 524288 bytes in all, got 527772: head and workers": job(many(103))})
+	for _, declared := range []Declared{job(many(102)), job(func(w *Workload) { w.Env = env("A", long(131045)) }), command(long(maxEntrypoint))} {
 		if err := stack(declared).Validate(); err != nil {
 			t.Error(err)
 		}

@@ -96,6 +96,15 @@ func TestPoolsBelongToTheAutoscaler(t *testing.T) {
 	}
 }
 
+// TestPoolsGoWithTheirCluster: to destroy a stack is to delete the cluster, and not its nodes one after the other.
+func TestPoolsGoWithTheirCluster(t *testing.T) {
+	for _, pool := range run(t, large()).OfType(":AgentPool") {
+		if !strings.HasSuffix(pool.DeletedWith, ":ManagedCluster::infra-cluster") || pool.Inputs["mode"].StringValue() != "User" {
+			t.Errorf("%s is deleted with %q, in mode %v", pool.Name, pool.DeletedWith, pool.Inputs["mode"])
+		}
+	}
+}
+
 func TestOnlyPodsWithGPUsComeToGPUPools(t *testing.T) {
 	args := large()
 	args.SKUs = map[string]Size{"Standard_NC40ads_H100_v5": h100}

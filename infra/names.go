@@ -28,7 +28,7 @@ var (
 	// cluster's (63) leave room for what is put before it, a managed identity's (128) for the longest team's name after it as well.
 	ruleStack = nameRule{
 		kind: "cluster", max: 54, pattern: regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$`),
-		hint: "letters, digits and -, beginning and ending with a letter or digit", fix: hyphenated,
+		hint: "letters, digits and -, beginning and ending with a letter or digit", fix: strict.Hyphenated,
 	}
 	ruleAgentPool = nameRule{
 		kind: "node pool", max: 12, pattern: regexp.MustCompile(`^[a-z][a-z0-9]*$`),
@@ -41,7 +41,7 @@ var (
 	ruleContainer = nameRule{
 		kind: "blob container", max: 63, pattern: regexp.MustCompile(`^([a-z0-9]-[a-z0-9]|[a-z0-9](-?[a-z0-9]){2,})$`),
 		hint: "at least three lower-case letters, digits and single hyphens",
-		fix:  func(name string) string { return hyphenated(strings.ToLower(name)) },
+		fix:  func(name string) string { return strict.Hyphenated(strings.ToLower(name)) },
 	}
 )
 
@@ -55,18 +55,12 @@ func (r nameRule) check(path, name string, taken ...string) error {
 		strict.WouldDo(r.fix(name), r.max, func(s string) bool { return r.pattern.MatchString(s) && !slices.Contains(taken, s) }))
 }
 
-var (
-	notPlain = regexp.MustCompile(`[^a-z0-9]`)
-	notWords = regexp.MustCompile(`[^A-Za-z0-9]+`)
-)
+var notPlain = regexp.MustCompile(`[^a-z0-9]`)
 
 // plain leaves lower-case letters and digits, beginning with a letter.
 func plain(name string) string {
 	return strings.TrimLeft(notPlain.ReplaceAllString(strings.ToLower(name), ""), "0123456789")
 }
-
-// hyphenated puts single hyphens for what is neither letter nor digit, and none at the ends.
-func hyphenated(name string) string { return strings.Trim(notWords.ReplaceAllString(name, "-"), "-") }
 
 // The names of what is made once a stack, and once a tenant. They are plain strings, so that previews of an empty stack already show them
 // and role assignments can be named after them.

@@ -107,7 +107,11 @@ func (a Args) checkNodes(path, name string) error {
 	if pool.VMSize == "" {
 		size = fmt.Errorf("%s.vmSize: must be set, for example %s", path, systemSize)
 	}
-	errs := []error{size, pool.validateBounds(path)}
+	bounds := pool.validateBounds(path)
+	if bounds != nil && name == CPUPool && pool.Min == 0 && pool.Max == 0 {
+		bounds = fmt.Errorf("%w: heads and submitters run there", bounds)
+	}
+	errs := []error{size, bounds}
 	if pool.Serving && !a.Serves(name) {
 		errs = append(errs, fmt.Errorf("%s.serving: must be false: every queue needs the pool for heads and submitters; "+
 			"give services a pool of their own, for example infra.pools.serve", path))

@@ -36,6 +36,9 @@ func (a Args) validateAllowReplace(path string) error {
 			return nil
 		}
 		hint := strict.Hint(name, left)
+		if slices.Contains(pools, name) && !slices.Contains(a.AllowReplace, protectPool+name) {
+			hint = "; did you mean " + protectPool + name + "?"
+		}
 		if isPool {
 			hint = ""
 			if near := strict.Nearest(pool, pools); near != "" {

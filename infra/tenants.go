@@ -107,6 +107,10 @@ func (a Args) validateCredentials() error {
 	if err := strict.CheckLabel("infra.serviceAccount", a.ServiceAccount); err != nil {
 		return err
 	}
+	if a.ServiceAccount == "default" {
+		return errors.New("infra.serviceAccount: must not be default: Kubernetes makes that one in every namespace, and pods that name none run as it; " +
+			"choose another, for example ray-workload")
+	}
 	for _, t := range a.tenants() {
 		if err := validateSubjects("queues.teams."+t.Name, a.subjects(t)); err != nil {
 			return err

@@ -52,7 +52,7 @@ func (a Args) validateAzure() error {
 		errs = append(errs, errors.New("azure-native:location: must name an Azure region, for example eastus2"))
 	}
 	if !uuidPattern.MatchString(a.SubscriptionID) {
-		errs = append(errs, fmt.Errorf("azure-native:subscriptionId: must be a subscription's UUID, got %q", a.SubscriptionID))
+		errs = append(errs, fmt.Errorf("azure-native:subscriptionId: must be a subscription's UUID (az account show --query id), got %q", a.SubscriptionID))
 	}
 	return errors.Join(append(errs, ruleStack.check("infra.name", a.Name), validateTags("infra.tags", a.Tags))...)
 }
@@ -68,13 +68,13 @@ func (c Cluster) validate(path string, minors []string) error {
 	errs = append(errs, oneOf(path+".tier", c.Tier, "Free", "Standard", "Premium"))
 	errs = append(errs, oneOf(path+".login", c.Login, LoginAzureCLI, LoginWorkloadIdentity))
 	if len(c.AdminGroups) > 0 && !c.DisableLocalAccounts {
-		errs = append(errs, fmt.Errorf("%s.adminGroups: has no effect unless %s.disableLocalAccounts is true", path, path))
+		errs = append(errs, fmt.Errorf("%s.adminGroups: has no effect unless %s.disableLocalAccounts is true; set that, or leave it out", path, path))
 	}
 	return errors.Join(append(errs, strict.Each(path+".adminGroups", c.AdminGroups, func(at, id string) error {
 		if uuidPattern.MatchString(id) {
 			return nil
 		}
-		return fmt.Errorf("%s: must be the object id of a group, got %q", at, id)
+		return fmt.Errorf("%s: must be the object id of a group, a UUID (az ad group show --query id), got %q", at, id)
 	})...)...)
 }
 

@@ -34,6 +34,7 @@ func TestAzureIsAskedForWhatItHas(t *testing.T) {
 		"infra.name: \"ray.\" is no name for a cluster: at most 54 characters of letters, digits and -, beginning and ending with a letter or digit; \"ray\" would do": func(a *Args) { a.Name = "ray." },
 		"infra.name: \"" + strings.Repeat("a", 55):            func(a *Args) { a.Name = strings.Repeat("a", 55) },
 		"infra.serviceAccount: \"Me\" is no Kubernetes name":  func(a *Args) { a.ServiceAccount = "Me" },
+		"infra.serviceAccount: must not be default":           func(a *Args) { a.ServiceAccount = "default" },
 		"infra.storage.accountPrefix: \"My-Data\" is no name": func(a *Args) { a.Storage.AccountPrefix = "My-Data" },
 		"infra.storage.containers[1]: \"a--b\" is no name":    func(a *Args) { a.Storage.Containers[1] = "a--b" },
 		"infra.storage.containers[2]: repeats aurora":         func(a *Args) { a.Storage.Containers = []string{"aurora", "models", "aurora"} },
@@ -156,8 +157,9 @@ func TestAllowReplaceNamesWhatIsProtected(t *testing.T) {
 	refused(t, map[string]func(*Args){
 		`infra.allowReplace[0]: "Cluster" names nothing that is protected; did you mean cluster?`: allow("Cluster"),
 		`infra.allowReplace[1]: "pools.gpu" names nothing`:                                        allow("storage", "pools.gpu"),
-		`did you mean pools.cpu?`:                              allow("pools.cqu"),
-		`infra.allowReplace[2]: repeats storage; leave it out`: allow("storage", "cluster", "storage"),
+		`did you mean pools.cpu?`: allow("pools.cqu"),
+		`infra.allowReplace[0]: "cpu" names nothing that is protected; did you mean pools.cpu?`:          allow("cpu"),
+		`infra.allowReplace[2]: repeats storage; leave it out`:                                           allow("storage", "cluster", "storage"),
 		`infra.allowReplace[1]: "Cluster" names nothing that is protected; known are pools.cpu, storage`: allow("cluster", "Cluster"),
 	})
 }

@@ -58,7 +58,7 @@ func (a Args) validatePriorities() error {
 	taken := map[int32]string{}
 	for _, name := range slices.Sorted(maps.Keys(a.Priorities)) {
 		path, value := "queues.priorities."+name, a.Priorities[name]
-		errs = append(errs, strict.CheckLabel(path, name))
+		errs = append(errs, strict.CheckLabel(path, name, slices.Sorted(maps.Keys(a.Priorities))...))
 		if value <= 0 {
 			errs = append(errs, fmt.Errorf("%s: must be more than 0, which jobs without a priority have, got %d", path, value))
 			continue
@@ -107,7 +107,7 @@ func (a Args) validateTeam(path, name string) error {
 
 func (a Args) checkTeamName(path, name string) error {
 	if len(name) <= maxTeamName {
-		return strict.CheckLabel(path, name)
+		return strict.CheckLabel(path, name, a.Teams.Names()...)
 	}
 	return fmt.Errorf("%s: has %d characters; at most %d leave room for the namespace %s<team>%s", path, len(name), maxTeamName, namespacePrefix,
 		strict.WouldDo(name, maxTeamName, func(short string) bool {

@@ -48,12 +48,12 @@ func TestDefaultsAreTheKinds(t *testing.T) {
 
 func TestUnknownKeysAreRefused(t *testing.T) {
 	for words, data := range map[string]string{
-		"workloads.smoke.head.gpus: unknown key; did you mean cpus?":          `{"smoke": {"head": {"gpus": 1}}}`,
-		"workloads.smoke.worker.gpu: unknown key; did you mean gpus?":         `{"smoke": {"worker": {"gpu": 1}}}`,
-		"workloads.smoke.queue: unknown key; ":                                `{"smoke": {"queue": "ray-jobs"}}`,
-		"workloads.smoke.worker.gpus: must be a whole number, got 0.5":        `{"smoke": {"worker": {"gpus": 0.5}}}`,
-		`workloads.smoke.storage: must be a list, got "models"`:               `{"smoke": {"storage": "models"}}`,
-		`workloads.smoke.activeDeadline: must be a duration, for example 90s`: `{"smoke": {"activeDeadline": "tomorrow"}}`,
+		"workloads.smoke.head.gpus: unknown key: heads have none":                     `{"smoke": {"head": {"gpus": 1}}}`,
+		"workloads.smoke.worker.gpu: unknown key; did you mean gpus?":                 `{"smoke": {"worker": {"gpu": 1}}}`,
+		"workloads.smoke.queue: unknown key: a RayJob waits in the queue of its team": `{"smoke": {"queue": "ray-jobs"}}`,
+		"workloads.smoke.worker.gpus: must be a whole number, got 0.5":                `{"smoke": {"worker": {"gpus": 0.5}}}`,
+		`workloads.smoke.storage: must be a list, got "models"`:                       `{"smoke": {"storage": "models"}}`,
+		`workloads.smoke.activeDeadline: must be a duration, for example 90s`:         `{"smoke": {"activeDeadline": "tomorrow"}}`,
 	} {
 		declared := Catalog()
 		if err := strict.Decode("workloads", []byte(data), &declared); err == nil || !strings.Contains(err.Error(), words) {

@@ -55,7 +55,7 @@ func (a Args) place(set podSet, q Queue, used map[string][]podSet) error {
 		taken := sum(used[f.Name])
 		tooLarge := set.tooLarge(f.Node)
 		if over := taken.Plus(set.total()).Exceeds(f.Limit); len(over) > 0 {
-			why = append(why, refusal(set, f, tooLarge, over))
+			why = append(why, refusal(set, f, tooLarge, over, used[f.Name]))
 			continue
 		}
 		if tooLarge != "" {
@@ -71,12 +71,16 @@ func (a Args) place(set podSet, q Queue, used map[string][]podSet) error {
 }
 
 // refusal says by how much the set exceeds a flavor.
-func refusal(set podSet, f Flavor, tooLarge string, over []string) string {
+func refusal(set podSet, f Flavor, tooLarge string, over []string, there []podSet) string {
 	if tooLarge != "" {
 		return oneExceeds(f, tooLarge)
 	}
-	return fmt.Sprintf("with %d of it the run exceeds what the queue can ever get of pool %s: %s; ask for less, or raise %s",
-		set.count, f.Name, strings.Join(over, ", "), strings.Join(f.limits(over), " and "))
+	beside := ""
+	if len(there) > 0 {
+		beside = " beside " + describe(there)
+	}
+	return fmt.Sprintf("with %d of it%s the run exceeds what the queue can ever get of pool %s: %s; ask for less, or raise %s",
+		set.count, beside, f.Name, strings.Join(over, ", "), strings.Join(f.limits(over), " and "))
 }
 
 func oneExceeds(f Flavor, over string) string {

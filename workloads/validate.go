@@ -73,18 +73,23 @@ func (a Args) checkName(path, name string, kind Kind) error {
 	if kind == KindRayService {
 		most, why = maxName, "leave room for what KubeRay appends for its cluster and pods"
 	}
+	free := func(other string) bool {
+		_, taken := a.Declared[other]
+		return !taken && isName(other)
+	}
 	if len(name) <= most {
-		if msgs := validation.IsDNS1035Label(name); len(msgs) > 0 {
-			return fmt.Errorf("%s: %q is no name for a workload: %s", path, name, strings.Join(msgs, "; "))
+		if isName(name) {
+			return nil
 		}
-		return nil
+		return fmt.Errorf("%s: %q is no name for a workload: lower-case letters, digits and hyphens, beginning with a letter and ending with a letter or digit%s",
+			path, name, strict.WouldDo(strings.TrimLeft(strict.Hyphenated(strings.ToLower(name)), "-0123456789"), most, free))
 	}
 	return fmt.Errorf("%s: %q has %d characters; at most %d %s%s", path, name, len(name), most, why,
-		strict.WouldDo(name, most, func(short string) bool {
-			_, taken := a.Declared[short]
-			return !taken && len(validation.IsDNS1035Label(short)) == 0
-		}))
+		strict.WouldDo(name, most, free))
 }
+
+// isName says whether KubeRay takes the name, which is that of a Kubernetes Service too.
+func isName(name string) bool { return len(validation.IsDNS1035Label(name)) == 0 }
 
 // validateRendered asks KubeRay's validators.
 func (a Args) validateRendered(path, name string, w Workload) error {

@@ -32,7 +32,12 @@ func (a Args) validateOnStack(path, name string, w Workload, sizes bool) error {
 		// Reported by itself. Which pools are for it is open until it is mended.
 	case w.Kind == KindRayService && sizes:
 		errs = append(errs, a.validateRoom(path, name, w))
-	case w.Kind == KindRayJob && ok:
+	case w.Kind == KindRayJob && !ok:
+		// Which queue it waits in is open, and so what of a pool it can have. Whether there is such a pool is not.
+		if _, there := a.pool(w.Pool); !there && w.Pool != "" {
+			errs = append(errs, a.unknown(path+".pool", "pool", w.Pool, a.queued(workerPods(name, w)), "infra.pools"))
+		}
+	case w.Kind == KindRayJob:
 		err := a.validatePool(path, workerPods(name, w), tenant.Queue)
 		if _, there := a.pool(w.Pool); err == nil && sizes && (there || w.Pool == "") {
 			err = a.validateFit(path, name, w, tenant.Queue)
@@ -79,6 +84,17 @@ func (a Args) teams() []string {
 	names := make([]string, len(a.Tenants))
 	for i, t := range a.Tenants {
 		names[i] = t.Name
+	}
+	return names
+}
+
+// queued lists the pools of which queues can hand out nodes that take such pods.
+func (a Args) queued(set podSet) []string {
+	var names []string
+	for _, p := range a.Pools {
+		if !p.Serving && set.takenBy(p.Node, p.Tainted) {
+			names = append(names, p.Name)
+		}
 	}
 	return names
 }

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -88,6 +89,10 @@ func otherwise(value any, t reflect.Type) string {
 	switch {
 	case isText && t.Kind() != reflect.Struct && json.Valid([]byte(text)) && would([]byte(text)):
 		return "; write it without quotes"
+	case isText && t == typeDuration:
+		if spelt := durationOf(text); spelt != "" && would(fmt.Appendf(nil, "%q", spelt)) {
+			return "; did you mean " + spelt + "?"
+		}
 	case isText && t == typeQuantity:
 		bare := strings.TrimRight(strings.ReplaceAll(text, " ", ""), "Bb")
 		if bare != text && shortQuantity.MatchString(bare) && would(fmt.Appendf(nil, "%q", bare)) {
@@ -95,6 +100,29 @@ func otherwise(value any, t reflect.Type) string {
 		}
 	}
 	return ""
+}
+
+// inWords is a duration as people write it.
+var inWords = regexp.MustCompile(`^\s*([0-9]{1,6})\s*(s|m|h|d)([a-z]*)\s*$`)
+
+// durationOf is the duration that is said in words, or in days, which Go does not count; empty where it is something else.
+func durationOf(text string) string {
+	said := inWords.FindStringSubmatch(strings.ToLower(text))
+	if said == nil {
+		return ""
+	}
+	number, unit := said[1], said[2]
+	if unit == "m" && strings.HasPrefix(said[3], "o") {
+		return "" // months
+	}
+	if unit == "d" {
+		days, err := strconv.Atoi(number)
+		if err != nil {
+			return ""
+		}
+		return fmt.Sprintf("%dh", days*24)
+	}
+	return number + unit
 }
 
 func wrongKind(path, want string, got any) []error {

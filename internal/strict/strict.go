@@ -73,7 +73,7 @@ func checkStruct(path string, value any, t reflect.Type) []error {
 				errs = append(errs, err)
 				continue
 			}
-			errs = append(errs, fmt.Errorf("%s.%s: unknown key%s", path, key, Hint(key, known)))
+			errs = append(errs, unknownKey(path, key, t, known))
 			continue
 		}
 		errs = append(errs, check(path+"."+key, object[key], field.Type)...)

@@ -62,7 +62,10 @@ func TestWhatIsNoValueIsToldWhatIsOne(t *testing.T) {
 		`{"truth": "true"}`:              `part.truth: must be true or false, got "true"; write it without quotes`,
 		`{"truth": "yes"}`:               `part.truth: must be true or false, got "yes"`,
 		`{"small": "3"}`:                 `part.small: must be a whole number, got "3"; write it without quotes`,
-		`{"time": "5 min"}`:              `part.time: must be a duration, for example 90s, 30m or 168h, got "5 min"`,
+		`{"time": "5 min"}`:              `part.time: must be a duration, for example 90s, 30m or 168h, got "5 min"; did you mean 5m?`,
+		`{"time": "7d"}`:                 `part.time: must be a duration, for example 90s, 30m or 168h, got "7d"; did you mean 168h?`,
+		`{"time": "4 hours"}`:            `part.time: must be a duration, for example 90s, 30m or 168h, got "4 hours"; did you mean 4h?`,
+		`{"time": "2 months"}`:           `part.time: must be a duration, for example 90s, 30m or 168h, got "2 months"`,
 		`{"time": 30}`:                   "part.time: must be a duration, for example 90s, 30m or 168h, got 30",
 		`{"memory": "8 GiB"}`:            `part.memory: must be a quantity, for example 2, 500m or 8Gi, got "8 GiB"; did you mean 8Gi?`,
 		`{"memory": "8GB"}`:              `part.memory: must be a quantity, for example 2, 500m or 8Gi, got "8GB"; did you mean 8G?`,
@@ -72,6 +75,26 @@ func TestWhatIsNoValueIsToldWhatIsOne(t *testing.T) {
 		`{"memory": "1e999999999"}`: `part.memory: must be a quantity, for example 2, 500m or 8Gi, got "1e999999999"`,
 	} {
 		if err := Decode("part", []byte(data), &target{}); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", data, err, want)
+		}
+	}
+}
+
+// absent is an object without a key that others have.
+type absent struct {
+	Size int `json:"size"`
+}
+
+// Absent is for the test below.
+func (absent) Absent() map[string]string { return map[string]string{"length": "it is size"} }
+
+func TestWhyAKeyIsNotThere(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"length": 1}`: "part.length: unknown key: it is size",
+		`{"Length": 1}`: "part.Length: unknown key: it is size",
+		`{"sise": 1}`:   "part.sise: unknown key; did you mean size?",
+	} {
+		if err := Decode("part", []byte(data), &absent{}); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", data, err, want)
 		}
 	}

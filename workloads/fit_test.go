@@ -18,8 +18,8 @@ func TestWhatCanNeverRunIsRefused(t *testing.T) {
 	refused(t, map[string]Declared{
 		"one pod exceeds a node of pool cpu: cpu 8000m of 7320m; its quota would do, so it would be admitted there and wait; ask for less": sized(2, "8", "4Gi", 0),
 		// One core of 29.28 is the head's.
-		"with 29 of it beside the head of smoke (1 of 1000m CPU, 4096Mi and 0 GPUs) the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; ask for less, or raise infra.pools.cpu.max; with workers: 26 it fits":                             sized(29, "1", "512Mi", 0),
-		"cannot hold 152 of it at once, though their sum could: one node holds 38, since it takes 50 pods and has 12 of its own; ask for less, or raise infra.pools.cpu.max; with workers: 150 it fits": sized(152, "100m", "512Mi", 0),
+		"with 29 of it beside the head of smoke (1 of 1000m CPU, 4096Mi and 0 GPUs) the run exceeds what the queue can ever get of pool cpu: cpu 30000m of 29280m; ask for less, or raise infra.pools.cpu.max; with workers: 26 it fits": sized(29, "1", "512Mi", 0),
+		"cannot hold 152 of it at once, though their sum could: one node holds 38, since it takes 50 pods and has 12 of its own; ask for less, or raise infra.pools.cpu.max; with workers: 150 it fits":                                  sized(152, "100m", "512Mi", 0),
 		"the submitter can never run from queue ray-jobs":                         sized(27, "1", "512Mi", 0),
 		"4 nodes of pool cpu cannot hold 5 of it at once, though their sum could": sized(5, "4", "4Gi", 0),
 		"with 9 of it the run exceeds what the queue can ever get of pool gpu: gpu 9 of 8; ask for less, or raise infra.pools.gpu.max; with workers: 8 it fits": sized(9, "1", "4Gi", 1),

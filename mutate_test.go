@@ -1,0 +1,248 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"ray-on-aks/infra"
+	"ray-on-aks/internal/strict"
+	"ray-on-aks/queues"
+	"ray-on-aks/workloads"
+)
+
+// mutated decodes a stack's config and changes it as the script's bytes say: each step takes a place in it and does something there. A
+// change of bytes would hardly ever leave a stack that is read to its end.
+func mutated(text string, script []byte) (map[string]string, bool) {
+	var tree map[string]any
+	if json.Unmarshal([]byte(text), &tree) != nil {
+		return nil, false
+	}
+	m := &mutator{script: script, tree: tree}
+	for len(m.script) > 0 {
+		m.step()
+	}
+	config := map[string]string{}
+	for key, value := range m.tree {
+		if text, ok := value.(string); ok {
+			config[key] = text
+			continue
+		}
+		data, err := json.Marshal(value)
+		if err != nil {
+			return nil, false
+		}
+		config[key] = string(data)
+	}
+	return config, true
+}
+
+// mutator changes a tree by what its script says.
+type mutator struct {
+	script []byte
+	tree   map[string]any
+}
+
+// place is an object or a list in the tree, what it is decoded into where that is known, and one of its keys.
+type place struct {
+	in  any
+	as  reflect.Type
+	key any
+}
+
+// next takes a number below n from the script. A script that has ended says 0.
+func (m *mutator) next(n int) int {
+	if len(m.script) == 0 || n < 1 {
+		return 0
+	}
+	b := int(m.script[0])
+	m.script = m.script[1:]
+	if n > 256 && len(m.script) > 0 {
+		b = b<<8 | int(m.script[0])
+		m.script = m.script[1:]
+	}
+	return b % n
+}
+
+// parts are what the keys of a stack are decoded into.
+var parts = map[string]reflect.Type{
+	"ray-on-aks:infra": reflect.TypeFor[infra.Args](), "ray-on-aks:queues": reflect.TypeFor[queues.Args](), "ray-on-aks:workloads": reflect.TypeFor[workloads.Declared](),
+}
+
+// places lists all places of the tree, in a fixed order.
+func (m *mutator) places() []place {
+	var all []place
+	var walk func(value any, as reflect.Type)
+	walk = func(value any, as reflect.Type) {
+		switch v := value.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				all = append(all, place{v, as, key})
+				walk(v[key], childType(as, key))
+			}
+		case []any:
+			for i := range v {
+				all = append(all, place{v, as, i})
+				walk(v[i], nil)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.tree)) {
+		all = append(all, place{m.tree, nil, key})
+		walk(m.tree[key], parts[key])
+	}
+	return all
+}
+
+// childType is what the value of a key is decoded into; nil where that is not known.
+func childType(as reflect.Type, key string) reflect.Type {
+	switch {
+	case as == nil:
+		return nil
+	case as.Kind() == reflect.Pointer:
+		return childType(as.Elem(), key)
+	case as.Kind() == reflect.Map:
+		return as.Elem()
+	case as.Kind() == reflect.Struct:
+		if field, ok := strict.Fields(as)[key]; ok {
+			return field.Type
+		}
+	}
+	return nil
+}
+
+// step does one thing at one place.
+func (m *mutator) step() {
+	places := m.places()
+	if len(places) == 0 {
+		m.script = nil
+		return
+	}
+	p := places[m.next(len(places))]
+	operation := m.next(10)
+	if list, ok := p.in.([]any); ok {
+		i, _ := p.key.(int)
+		list[i] = m.value(list[i], operation)
+		return
+	}
+	object, _ := p.in.(map[string]any)
+	key, _ := p.key.(string)
+	switch operation {
+	case 0:
+		delete(object, key)
+	case 1:
+		value := object[key]
+		delete(object, key)
+		object[m.name(key)] = value
+	case 2:
+		object[m.name(key)] = clone(object[key])
+	case 3, 4:
+		object[m.known(p.as, key)] = m.value(object[key], operation)
+	case 5:
+		from := places[m.next(len(places))]
+		if source, ok := from.in.(map[string]any); ok {
+			name, _ := from.key.(string)
+			object[key] = clone(source[name])
+		}
+	default:
+		object[key] = m.value(object[key], operation)
+	}
+}
+
+// known is a key that such an object may have.
+func (m *mutator) known(as reflect.Type, otherwise string) string {
+	if as == nil || as.Kind() != reflect.Struct {
+		return m.name(otherwise)
+	}
+	keys := slices.Sorted(maps.Keys(strict.Fields(as)))
+	if len(keys) == 0 {
+		return otherwise
+	}
+	return keys[m.next(len(keys))]
+}
+
+// name changes a name, or takes one that is of interest.
+func (m *mutator) name(name string) string {
+	switch m.next(8) {
+	case 0:
+		return strings.ToUpper(name)
+	case 1:
+		return strings.ToUpper(name[:min(1, len(name))]) + name[min(1, len(name)):]
+	case 2:
+		return name[:len(name)/2]
+	case 3:
+		return name + "-x"
+	case 4:
+		return name + strings.Repeat("x", m.next(300))
+	case 5:
+		return name + names[m.next(len(names))]
+	default:
+		return names[m.next(len(names))]
+	}
+}
+
+// value changes a value, or takes one that is of interest.
+func (m *mutator) value(old any, operation int) any {
+	text, isText := old.(string)
+	number, isNumber := old.(float64)
+	switch {
+	case isText && operation == 6:
+		return m.name(text)
+	case isNumber && operation == 6:
+		return number + float64(m.next(5)-2)
+	case isNumber && operation == 7:
+		return number * float64(m.next(40))
+	case operation == 8:
+		return []any{clone(old), clone(old)}
+	case operation == 9:
+		return numbers[m.next(len(numbers))]
+	}
+	if m.next(2) == 0 {
+		return names[m.next(len(names))]
+	}
+	return clone(values[m.next(len(values))])
+}
+
+// names are of interest as keys and as texts.
+var names = []string{
+	"", " ", "a", "A", "0", "-", "default", "kube-system", "kueue-system", "system", "cpu", "a100", "serve", "ray", "ray-a", "smoke", "x.y", "x y", "a\nb", "a\x00b", "a\tb", "é", "日本", "\u202e",
+	"%d", "$(A)", "${A}", "a/b", "../a", "a--b", "low", "normal", "models", "aurora", "language", "weather", "head", "workers", "enabled", "RayService", "RayJob", "null", "true",
+	"Standard_D4ds_v6", "Standard_NC24ads_A100_v4", "Standard_ND96amsr_A100_v4", "standard_nc96ads_a100_v4", "1.34", "oci://a/b", "./a", "/", "/-/", "/a", "models/x", "aurora/runs",
+	"python a.py", "a | b", "a:b", "smoke.py", "serve_llm.py", "llm_finetune.py", "teams", "single", "prod", "dev", "preinstalled", "1h", "-1s", "0s", "9999999h", "1ns", "RUN_ID", "PYTHONPATH", "LLM_X",
+	strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("b", 38), strings.Repeat("c", 255), strings.Repeat("é", 5000), strings.Repeat("ab-", 21) + "c",
+}
+
+// numbers are of interest as numbers and quantities.
+var numbers = []any{
+	0.0, 1.0, -1.0, 2.0, 3.0, 0.5, 49.0, 50.0, 64.0, 100.0, 254.0, 255.0, 1000.0, 1001.0, 65536.0, 2147483647.0, 2147483648.0,
+	json.Number("9223372036854775807"), json.Number("9223372036854775808"), json.Number("-9223372036854775808"), json.Number("1e30"), json.Number("1e-30"), 1e300,
+	"1", "-1", "1m", "0.0001", "1Gi", "512Mi", "64Ti", "65Ti", "8Ei", "1e18", "1e99", "1E99", "1e999999999", "1n", "9223372036854775", "9223372036854775807", "4 GB",
+}
+
+// values are of interest where something else is meant.
+var values = []any{
+	nil, true, false, "", []any{}, map[string]any{}, []any{nil}, map[string]any{"": nil}, map[string]any{"a": map[string]any{}}, []any{"models"}, []any{"models", "aurora", "models"},
+	map[string]any{"gpus": 1.0}, map[string]any{"cpus": "1", "memory": "4Gi"}, map[string]any{"vmSize": "Standard_NC24ads_A100_v4", "max": 1.0},
+	map[string]any{"vmSize": "Standard_ND96amsr_A100_v4", "max": 1.0, "serving": true}, map[string]any{"a100": map[string]any{"gpus": 1.0}}, map[string]any{"cpu": map[string]any{"cpu": "7", "memory": "20Gi"}},
+	map[string]any{"enabled": true, "entrypoint": "true"}, map[string]any{"enabled": true, "kind": "RayService", "entrypoint": "a:b", "pool": "serve"}, map[string]any{"a": 1.0, "A": 2.0}, map[string]any{"share": 2.0},
+}
+
+func clone(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		copied := map[string]any{}
+		for key, child := range v {
+			copied[key] = clone(child)
+		}
+		return copied
+	case []any:
+		copied := make([]any, len(v))
+		for i, child := range v {
+			copied[i] = clone(child)
+		}
+		return copied
+	}
+	return value
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,30 +18,35 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// seededMutations is how many mutations of the seeds an ordinary run of the tests tries. go test -fuzz goes on from there.
-const seededMutations = 400
+// An ordinary run of the tests tries some mutations, always the same. More of them, from another number on, are tried by
+// go test -run FuzzStack . -args -mutations 20000 -from 7, and by go test -fuzz FuzzStack, which is slower and goes after what was not yet run.
+var (
+	mutations = flag.Int("mutations", 300, "how many mutations of stacks FuzzStack tries")
+	start     = flag.Uint64("from", 1, "the number that the mutations of FuzzStack follow from")
+)
 
 // FuzzStack runs the whole program on stacks that a mutator has made of valid and invalid ones. A stack is refused in lines that each begin
 // with a key's path, and the same again; or it previews and updates, and the API server would take what is made of it.
 func FuzzStack(f *testing.F) {
 	seeds := seedStacks(f)
-	for _, seed := range seeds {
-		f.Add(seed, []byte{})
+	for i := range seeds {
+		f.Add(uint16(i), []byte{})
 	}
-	random := rand.New(rand.NewPCG(1, 2))
-	for i := range seededMutations {
-		script := make([]byte, 4+random.IntN(28))
+	random := rand.New(rand.NewPCG(*start, 0))
+	for i := range *mutations {
+		script := make([]byte, 3+random.IntN(1+random.IntN(20)))
 		for j := range script {
 			script[j] = byte(random.Uint32())
 		}
-		f.Add(seeds[i%len(seeds)], script)
-	}
-	f.Fuzz(func(t *testing.T, text string, script []byte) {
-		config, ok := mutated(text, script)
-		if !ok {
-			t.Skip("no config")
+		// Half of them of the last, which says most; the others rather of those that are first, which are valid.
+		seed := len(seeds) - 1
+		if i%2 == 0 {
+			seed = random.IntN(random.IntN(10) + 1)
 		}
-		checkStack(t, config)
+		f.Add(uint16(seed), script)
+	}
+	f.Fuzz(func(t *testing.T, seed uint16, script []byte) {
+		checkStack(t, mutated(t, seeds[int(seed)%len(seeds)], script))
 	})
 }
 
@@ -96,12 +102,12 @@ const everyKey = `{"azure-native:location": "eastus2", "azure-native:subscriptio
 	"online-serving": {"enabled": true, "team": "weather", "env": {"SERVE_MODEL": "tiny"}}}}`
 
 // topLevel are what the path of an error begins with.
-var topLevel = regexp.MustCompile(`^(azure-native:[A-Za-z]+|ray-on-aks(:[^ ]*)?|profile|infra|queues|workloads)([.\[][^\n]*)?: .`)
+var topLevel = regexp.MustCompile(`^(azure-native:[A-Za-z]+|ray-on-aks(:.*)?|profile|infra|queues|workloads)([.\[].*)?: .`)
 
 // checkStack holds the program to what FuzzStack says of it.
 func checkStack(t *testing.T, config map[string]string) {
 	t.Helper()
-	_, err := parse("fuzz", from(config))
+	cfg, err := parse("fuzz", from(config))
 	if err == nil {
 		keys, encodeErr := json.Marshal(config)
 		if encodeErr != nil {
@@ -120,6 +126,11 @@ func checkStack(t *testing.T, config map[string]string) {
 			t.Errorf("another time the errors are:\n%v\nand not:\n%v", again, err)
 		}
 		return
+	}
+	for _, warning := range cfg.Warnings() {
+		if !topLevel.MatchString(warning) {
+			t.Errorf("no path begins %q", warning)
+		}
 	}
 	names := map[bool][]string{}
 	for _, preview := range []bool{true, false} {

@@ -2,23 +2,29 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"testing"
 
 	"ray-on-aks/infra"
 	"ray-on-aks/internal/strict"
 	"ray-on-aks/queues"
 	"ray-on-aks/workloads"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // mutated decodes a stack's config and changes it as the script's bytes say: each step takes a place in it and does something there. A
 // change of bytes would hardly ever leave a stack that is read to its end.
-func mutated(text string, script []byte) (map[string]string, bool) {
+func mutated(t *testing.T, text string, script []byte) map[string]string {
+	t.Helper()
 	var tree map[string]any
-	if json.Unmarshal([]byte(text), &tree) != nil {
-		return nil, false
+	if err := json.Unmarshal([]byte(text), &tree); err != nil {
+		t.Fatal(err)
 	}
 	m := &mutator{script: script, tree: tree}
 	for len(m.script) > 0 {
@@ -32,11 +38,11 @@ func mutated(text string, script []byte) (map[string]string, bool) {
 		}
 		data, err := json.Marshal(value)
 		if err != nil {
-			return nil, false
+			t.Fatal(err)
 		}
 		config[key] = string(data)
 	}
-	return config, true
+	return config
 }
 
 // mutator changes a tree by what its script says.
@@ -121,7 +127,7 @@ func (m *mutator) step() {
 		return
 	}
 	p := places[m.next(len(places))]
-	operation := m.next(10)
+	operation := m.next(16)
 	if list, ok := p.in.([]any); ok {
 		i, _ := p.key.(int)
 		list[i] = m.value(list[i], operation)
@@ -138,8 +144,12 @@ func (m *mutator) step() {
 		object[m.name(key)] = value
 	case 2:
 		object[m.name(key)] = clone(object[key])
-	case 3, 4:
+	case 3:
 		object[m.known(p.as, key)] = m.value(object[key], operation)
+	case 4, 10, 11, 12, 13, 14, 15:
+		// Of the right kind, or what is checked after that would hardly be reached.
+		known := m.known(p.as, key)
+		object[known] = m.typed(childType(p.as, known), object[known], 2)
 	case 5:
 		from := places[m.next(len(places))]
 		if source, ok := from.in.(map[string]any); ok {
@@ -154,6 +164,9 @@ func (m *mutator) step() {
 // known is a key that such an object may have.
 func (m *mutator) known(as reflect.Type, otherwise string) string {
 	if as == nil || as.Kind() != reflect.Struct {
+		if m.next(2) == 0 {
+			return otherwise
+		}
 		return m.name(otherwise)
 	}
 	keys := slices.Sorted(maps.Keys(strict.Fields(as)))
@@ -161,6 +174,45 @@ func (m *mutator) known(as reflect.Type, otherwise string) string {
 		return otherwise
 	}
 	return keys[m.next(len(keys))]
+}
+
+// typed makes a value of a type, down to some depth.
+func (m *mutator) typed(as reflect.Type, old any, depth int) any {
+	switch {
+	case as == nil || depth < 0:
+		return m.value(old, 6)
+	case as.Kind() == reflect.Pointer:
+		return m.typed(as.Elem(), old, depth)
+	case as == reflect.TypeFor[metav1.Duration]():
+		return durations[m.next(len(durations))]
+	case as == reflect.TypeFor[resource.Quantity]():
+		return quantities[m.next(len(quantities))]
+	}
+	switch as.Kind() {
+	case reflect.Bool:
+		return m.next(2) == 0
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return counts[m.next(len(counts))]
+	case reflect.String:
+		return m.name(fmt.Sprint(old))
+	case reflect.Slice:
+		list := []any{}
+		for range m.next(6) {
+			list = append(list, m.typed(as.Elem(), "models", depth-1))
+		}
+		return list
+	case reflect.Map, reflect.Struct:
+		object, ok := clone(old).(map[string]any)
+		if !ok {
+			object = map[string]any{}
+		}
+		for range 1 + m.next(3) {
+			key := m.known(as, "a")
+			object[key] = m.typed(childType(as, key), object[key], depth-1)
+		}
+		return object
+	}
+	return m.value(old, 6)
 }
 
 // name changes a name, or takes one that is of interest.
@@ -220,6 +272,13 @@ var numbers = []any{
 	json.Number("9223372036854775807"), json.Number("9223372036854775808"), json.Number("-9223372036854775808"), json.Number("1e30"), json.Number("1e-30"), 1e300,
 	"1", "-1", "1m", "0.0001", "1Gi", "512Mi", "64Ti", "65Ti", "8Ei", "1e18", "1e99", "1E99", "1e999999999", "1n", "9223372036854775", "9223372036854775807", "4 GB",
 }
+
+// counts, durations and quantities may be meant.
+var (
+	counts     = []any{0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 5.0, 8.0, 12.0, 38.0, 39.0, 50.0, 100.0, 250.0, 254.0, 1000.0, -1.0, 2147483647.0}
+	durations  = []any{"1s", "1m", "14m", "30m", "44m59s", "45m", "1h", "90m", "24h", "596523h", "1.5s", "0s", "-1h", "2540400h", "forever"}
+	quantities = []any{"1m", "500m", "1", 2.0, "3500m", "7", "16", "31", "100", "2048", "2049", "512Mi", "511Mi", "4Gi", "16Gi", "110Gi", "1Ti", "64Ti", "4294967296", "1e9", "1.5Gi", "0", "-1", "1n", "12E"}
+)
 
 // values are of interest where something else is meant.
 var values = []any{

@@ -122,7 +122,7 @@ func TestEveryFieldCaseIsHeld(t *testing.T) {
 		}
 		files[name[1]]++
 	}
-	tests := testsOf(t)
+	tests := testNames(t)
 	for name, shown := range fieldCases {
 		if files[name] == 0 && len(shown) == 0 {
 			t.Errorf("nothing holds case %s", name)
@@ -133,29 +133,6 @@ func TestEveryFieldCaseIsHeld(t *testing.T) {
 			}
 		}
 	}
-}
-
-// testsOf lists the tests of all packages of this module.
-func testsOf(t *testing.T) []string {
-	t.Helper()
-	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	var tests []string
-	for _, pattern := range []string{"*_test.go", "*/*_test.go", "*/*/*_test.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, found := range declared.FindAllStringSubmatch(string(data), -1) {
-				tests = append(tests, found[1])
-			}
-		}
-	}
-	return tests
 }
 
 // TestAbsentKeysAreAbsent: a key that comes to be there is not said to be missing.

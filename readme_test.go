@@ -216,7 +216,7 @@ func testNames(t *testing.T) []string {
 			return nil
 		}
 		data, err := os.ReadFile(path)
-		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(data, -1) {
+		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllSubmatch(data, -1) {
 			names = append(names, string(m[1]))
 		}
 		return err

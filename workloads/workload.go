@@ -44,7 +44,7 @@ type Workload struct {
 	// Entrypoint is a command in the image, for programs that are not in this repository; for a RayService it is module:attribute.
 	Entrypoint string `json:"entrypoint"`
 	// Env are environment variables of head and workers, as they are written: nothing in them is expanded. They are added to those of the
-	// catalog's entry. Those that begin as the script's own do have to be some that it knows.
+	// catalog's entry. Those that begin as the script's own do have to be some that it knows. They have at most 512 KiB in all.
 	Env map[string]string `json:"env"`
 	// Storage are the storage containers that are mounted into head and workers, each at /mnt/blob/<container>: at most 4, and no more than
 	// the head has CPUs, and a worker CPUs or, with GPUs, twice its GPUs. The list replaces that of the catalog's entry.

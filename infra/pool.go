@@ -134,7 +134,7 @@ func (a Args) validateNodes(path string) error {
 	return nil
 }
 
-// whyNodes says what the bound comes from, to who has met it.
+// whyNodes says what the bound comes from, to whoever has met it.
 func whyNodes(nodes int) string {
 	if nodes <= maxPoolNodes {
 		return ""

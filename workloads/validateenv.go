@@ -55,7 +55,7 @@ func (w Workload) checkEnvironment(path string) error {
 	total := 0
 	for name, value := range w.Env {
 		if checkArgument("", value, maxVariable-len(name)) != nil {
-			return nil // reported by itself
+			return nil //nolint:nilerr // it is reported by itself
 		}
 		quoted, err := json.Marshal(value)
 		if err != nil {

@@ -50,10 +50,10 @@ func checkLeaf(path string, value any, t reflect.Type) []error {
 
 // word says what a value of type t looks like in a stack file.
 func word(t reflect.Type) string {
-	switch {
-	case t == typeDuration:
+	switch t {
+	case typeDuration:
 		return "a duration, for example 90s, 30m or 168h"
-	case t == typeQuantity:
+	case typeQuantity:
 		return "a quantity, for example 2, 500m or 8Gi"
 	}
 	switch t.Kind() {

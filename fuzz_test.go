@@ -21,7 +21,7 @@ import (
 // An ordinary run of the tests tries some mutations, always the same. More of them, from another number on, are tried by
 // go test -run FuzzStack . -args -mutations 20000 -from 7, and by go test -fuzz FuzzStack, which is slower and goes after what was not yet run.
 var (
-	mutations = flag.Int("mutations", 300, "how many mutations of stacks FuzzStack tries")
+	mutations = flag.Int("mutations", 250, "how many mutations of stacks FuzzStack tries")
 	start     = flag.Uint64("from", 1, "the number that the mutations of FuzzStack follow from")
 )
 

@@ -38,7 +38,7 @@ func TestWhatAPlatformMustBe(t *testing.T) {
 		"parts of another kind": {func(_, p resource.PropertyMap) {
 			p["pool"] = p["pools"]
 			p["cpuPool"] = resource.NewProperty(1.0)
-		}, "are not those of this release; run pulumi up there: platform.cpuPool: must be a text, got 1; platform.pool: unknown key; did you mean pools?"},
+		}, "are not those of this release; run pulumi up there: platform.cpuPool: must be a text, got 1; write it in quotes: \"1\"; platform.pool: unknown key; did you mean pools?"},
 		"no kubeconfig": {func(o, _ resource.PropertyMap) { delete(o, "kubeconfig") }, "gives out no kubeconfig that can be read here"},
 		"secrets of which the key is not there": {func(o, _ resource.PropertyMap) { o["kubeconfig"] = resource.NewProperty(resource.PropertyMap{}) },
 			"gives out no kubeconfig that can be read here; the key of that stack's secrets is needed, such as its PULUMI_CONFIG_PASSPHRASE"},
@@ -51,7 +51,7 @@ func TestWhatAPlatformMustBe(t *testing.T) {
 			for _, preview := range []bool{false, true} {
 				o := guest(outputs, map[string]string{"workloads": smokeOn})
 				o.Preview = preview
-				got := refusal(t, o)
+				got := refused(t, o)
 				if strings.Contains(got, "\n") || !strings.HasPrefix(got, "platform.stack: ") || !strings.Contains(got, tc.want) {
 					t.Errorf("preview %v: want %q alone, got: %s", preview, tc.want, got)
 				}
@@ -95,14 +95,14 @@ func TestStackOnAnotherSaysOnlyWhatIsItsOwn(t *testing.T) {
 		"no name":               {map[string]string{"platform": `{"stack": "ray-on-aks/prod"}`}, []string{`platform.stack: must be a stack's name or organization/project/name, got "ray-on-aks/prod"`}},
 		"itself":                {map[string]string{"platform": `{"stack": "team"}`}, []string{"platform.stack: must be another stack than this one, organization/ray-on-aks/team"}},
 		// These are the engine's words.
-		"no such stack": {map[string]string{"platform": `{"stack": "nowhere"}`}, []string{`waiting for RPCs: unknown stack "organization/ray-on-aks/nowhere"`}},
+		"no such stack": {map[string]string{"platform": `{"stack": "nowhere"}`}, []string{`unknown stack "organization/ray-on-aks/nowhere"`}},
 		"several mistakes": {map[string]string{"platform": `{"stak": "rehearsal"}`, "infra": "{}", "workloads": `{"smoke": {"enabled": 1}}`}, []string{
 			"workloads.smoke.enabled: must be true or false, got 1", "infra: " + own, "platform.stak: unknown key; did you mean stack?"}},
 		"a team that the platform lacks": {map[string]string{"workloads": `{"smoke": {"enabled": true, "team": "vision"}}`}, []string{
 			`workloads.smoke.team: there is no team "vision"; known are language, weather`}},
 		"no team": {map[string]string{"workloads": smokeOn}, []string{"workloads.smoke.team: must be set, since there are several teams: language, weather"}},
 		"more than the platform has": {map[string]string{"workloads": `{"smoke": {"enabled": true, "team": "language", "workers": 999}}`}, []string{
-			"workloads.smoke: the worker can never run from queue ray-jobs: with 999 of it the run exceeds what the queue can ever get of pool cpu: cpu"}},
+			"workloads.smoke: the worker can never run from queue ray-jobs: with 999 of it beside the head of smoke (1 of 1000m CPU, 4096Mi and 0 GPUs) the run exceeds what the queue can ever get of pool cpu: cpu"}},
 		"a key that the platform's file has": {map[string]string{"workloads": `{"smoke": {"enabled": true, "team": "language", "preRunningDeadline": "10m"}}`}, []string{
 			"workloads.smoke.preRunningDeadline: must be longer than infra.operators.kueue.waitForPodsReady (30m0s), got 10m0s" + owner}},
 		"a service on a pool of the queues": {map[string]string{"workloads": `{"llm-serving": {"enabled": true, "team": "language", "pool": "a100"}}`}, []string{
@@ -113,7 +113,7 @@ func TestStackOnAnotherSaysOnlyWhatIsItsOwn(t *testing.T) {
 			"workloads.stage: stack " + host + " has a workload of this name for team language as well"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := refusal(t, guest(outputs, tc.parts))
+			got := refused(t, guest(outputs, tc.parts))
 			lines := strings.Split(got, "\n")
 			if len(lines) != len(tc.want) {
 				t.Fatalf("%d lines, want %d:\n%s", len(lines), len(tc.want), got)

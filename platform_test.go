@@ -34,14 +34,14 @@ func guest(outputs resource.PropertyMap, parts map[string]string) stacktest.Opti
 	return o
 }
 
-// refusal is what the program says when it refuses a stack, without what the SDK puts around it.
-func refusal(t *testing.T, o stacktest.Options) string {
+// refused is what the program says when it refuses a stack.
+func refused(t *testing.T, o stacktest.Options) string {
 	t.Helper()
 	_, err := stacktest.Try(t, program, o)
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	return strings.TrimSpace(strings.TrimPrefix(err.Error(), "1 error occurred:\n\t* "))
+	return refusal(err)
 }
 
 // TestWorkloadsAreTheSameOnAnotherStacksPlatform: what a stack makes of its workloads does not depend on whose the platform is. Services
@@ -135,7 +135,7 @@ func TestOneTeamsStack(t *testing.T) {
 			"platform": `{"stack": "rehearsal", "team": "language"}`, "workloads": `{"smoke": {"enabled": true, "team": "weather"}}`,
 		},
 	} {
-		if got := refusal(t, guest(outputs, parts)); got != want {
+		if got := refused(t, guest(outputs, parts)); got != want {
 			t.Errorf("want %q alone, got: %s", want, got)
 		}
 	}

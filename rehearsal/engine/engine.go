@@ -187,7 +187,7 @@ var configured = []string{"up", "preview", "refresh", "destroy", "config", "watc
 
 // Run runs a pulumi command on the stack; its output goes to out.
 func (e *Engine) Run(ctx context.Context, out io.Writer, args ...string) error {
-	stop, err := e.keepStates()
+	stop, err := e.keepLastWhole()
 	if err != nil {
 		return err
 	}

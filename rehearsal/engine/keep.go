@@ -1,26 +1,32 @@
 package engine
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// kept is how many of the last states are kept while an engine works.
-const kept = 3
-
-// keepStates keeps the last states that the engine writes, as names of the same
-// files, which take no room of their own while the state is there. On a full disk
-// the backend puts what it could write of a state in the place of the whole one,
-// and of its copy. The answer stops it.
-func (e *Engine) keepStates() (stop func() error, err error) {
-	for _, folder := range []string{e.keptDir(), filepath.Dir(e.stateFile())} {
+// keepLastWhole keeps the last whole state that the engine writes, as a second
+// name of the same file, which takes no room of its own. On a full disk the
+// backend puts what it could write of a state in the place of the whole one, and
+// of its copy, and tries so several times. The answer stops it.
+func (e *Engine) keepLastWhole() (stop func() error, err error) {
+	for _, folder := range []string{filepath.Dir(e.keptFile()), filepath.Dir(e.stateFile())} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	// Of one that was killed while it kept some.
+	left, err := filepath.Glob(e.keptFile() + ".*")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range left {
+		if err := os.Remove(name); err != nil {
 			return nil, err
 		}
 	}
@@ -31,38 +37,45 @@ func (e *Engine) keepStates() (stop func() error, err error) {
 	if err := watcher.Add(filepath.Dir(e.stateFile())); err != nil {
 		return nil, errors.Join(fmt.Errorf("watching the stack's state: %w", err), watcher.Close())
 	}
-	done := make(chan error, 1)
+	// A state is named at once, before the next takes its place, and looked at later.
+	named, problems := make(chan string, 1024), make(chan error, 1)
 	go func() {
-		var problem error
-		for n := 0; ; n++ {
-			if err := e.keep(n % kept); err != nil {
-				problem = err
+		defer close(named)
+		n := 0
+		for event := range watcher.Events {
+			if event.Name != e.stateFile() || !event.Has(fsnotify.Create) {
+				continue
 			}
-			event, open := <-watcher.Events
-			for open && (event.Name != e.stateFile() || !event.Has(fsnotify.Create)) {
-				event, open = <-watcher.Events
-			}
-			if !open {
-				done <- problem
-				return
+			n++
+			name := fmt.Sprintf("%s.%d", e.keptFile(), n)
+			// One that is gone already was replaced by another, of which there is word, too.
+			if err := os.Link(event.Name, name); err == nil {
+				named <- name
 			}
 		}
 	}()
-	return func() error { return errors.Join(watcher.Close(), <-done) }, nil
+	go func() {
+		var problem error
+		for name := range named {
+			problem = errors.Join(problem, e.keepIfWhole(name))
+		}
+		problems <- problem
+	}()
+	return func() error { return errors.Join(watcher.Close(), <-problems) }, nil
 }
 
-// keep gives the present state a second name.
-func (e *Engine) keep(n int) error {
-	name := filepath.Join(e.keptDir(), strconv.Itoa(n))
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Link(e.stateFile(), name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// keepIfWhole makes the named state the one that is kept, unless it is cut off.
+func (e *Engine) keepIfWhole(name string) error {
+	state, err := os.ReadFile(name)
+	if err != nil {
 		return fmt.Errorf("keeping the stack's state: %w", err)
 	}
-	return nil
+	if !json.Valid(state) {
+		return os.Remove(name)
+	}
+	return os.Rename(name, e.keptFile())
 }
 
-// keptDir is on the same disk as the state, and not where the backend looks for
+// keptFile is on the same disk as the state, and not where the backend looks for
 // stacks.
-func (e *Engine) keptDir() string { return e.Dir.Join("state", "kept", e.Stack) }
+func (e *Engine) keptFile() string { return e.Dir.Join("state", "kept", e.Stack+".json") }

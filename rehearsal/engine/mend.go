@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"ray-on-aks/rehearsal/atomicfile"
 	"ray-on-aks/rehearsal/interrupted"
@@ -68,9 +67,9 @@ func (e *Engine) wholeState() ([]byte, error) {
 	case err != nil || json.Valid(state):
 		return state, err
 	}
-	last, err := e.lastWhole()
+	last, err := os.ReadFile(e.keptFile())
 	if err != nil {
-		return nil, fmt.Errorf("the stack's state %s is cut off: %w", path, err)
+		return nil, fmt.Errorf("the stack's state %s is cut off, and no whole one was kept: %w", path, err)
 	}
 	return last, atomicfile.Write(path, last)
 }
@@ -87,33 +86,6 @@ func (e *Engine) dropBrokenAttributes() error {
 		return err
 	}
 	return os.Remove(path)
-}
-
-// lastWhole is the newest state that was kept and is whole.
-func (e *Engine) lastWhole() ([]byte, error) {
-	paths, err := filepath.Glob(filepath.Join(e.keptDir(), "*"))
-	if err != nil {
-		return nil, err
-	}
-	var newest []byte
-	var written time.Time
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		state, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if info.ModTime().After(written) && json.Valid(state) {
-			newest, written = state, info.ModTime()
-		}
-	}
-	if newest == nil {
-		return nil, errors.New("none was kept that is whole")
-	}
-	return newest, nil
 }
 
 // stateFile is where the backend keeps the stack's state.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,32 +13,26 @@ import (
 // where there is none, nothing is touched.
 func TestStateThatIsCutOff(t *testing.T) {
 	for name, test := range map[string]struct {
-		state, want string
-		kept        []string
-		fails       bool
+		state, kept, want string
+		fails             bool
 	}{
-		"whole":         {state: `{"a": 3}`, kept: []string{`{"a": 1}`}, want: `{"a": 3}`},
-		"cut off":       {state: `{"a":`, kept: []string{`{"a": 1}`, `{"a": 2}`, `{"a":`}, want: `{"a": 2}`},
-		"empty":         {state: ``, kept: []string{`{"a": 1}`}, want: `{"a": 1}`},
-		"none is whole": {state: `{"a":`, kept: []string{`{`}, want: `{"a":`, fails: true},
+		"whole":         {state: `{"a": 3}`, kept: `{"a": 1}`, want: `{"a": 3}`},
+		"cut off":       {state: `{"a":`, kept: `{"a": 2}`, want: `{"a": 2}`},
+		"empty":         {state: ``, kept: `{"a": 1}`, want: `{"a": 1}`},
+		"none was kept": {state: `{"a":`, want: `{"a":`, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &Engine{Dir: layout.Dir(t.TempDir()), Stack: "rehearsal"}
 			write(t, e.stateFile(), test.state)
-			for i, text := range test.kept {
-				path := filepath.Join(e.keptDir(), string(rune('a'+i)))
-				write(t, path, text)
-				at := time.Now().Add(time.Duration(i-10) * time.Second)
-				if err := os.Chtimes(path, at, at); err != nil {
-					t.Fatal(err)
-				}
-			}
 			write(t, e.stateFile()+".attrs", "")
+			if test.kept != "" {
+				write(t, e.keptFile(), test.kept)
+			}
 			if _, err := e.wholeState(); (err != nil) != test.fails {
 				t.Errorf("fails with %v", err)
 			}
-			if got, err := os.ReadFile(e.stateFile()); err != nil || string(got) != test.want {
-				t.Errorf("the state is %q, want %q; %v", got, test.want, err)
+			if got := read(t, e.stateFile()); got != test.want {
+				t.Errorf("the state is %q, want %q", got, test.want)
 			}
 			if _, err := os.Stat(e.stateFile() + ".attrs"); !os.IsNotExist(err) {
 				t.Errorf("attributes that nothing was written of are still there: %v", err)
@@ -48,26 +41,25 @@ func TestStateThatIsCutOff(t *testing.T) {
 	}
 }
 
-// Each state that is put in the place of the one before is kept, the last ones
-// for good.
-func TestStatesAreKept(t *testing.T) {
+// The last whole state is kept, however often one that is cut off comes after it.
+func TestTheLastWholeStateIsKept(t *testing.T) {
 	e := &Engine{Dir: layout.Dir(t.TempDir()), Stack: "rehearsal"}
 	write(t, e.stateFile(), `{"a": 0}`)
-	stop, err := e.keepStates()
+	stop, err := e.keepLastWhole()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{`{"a": 1}`, `{"a": 2}`, `{"a": 3}`, `{"a": 4}`, `{"a":`} {
+	for _, text := range []string{`{"a": 1}`, `{"a": 2}`, `{"a":`, `{"a":`, `{"a":`, `{"a":`} {
 		if err := atomicfile.Write(e.stateFile(), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		// The backend takes its time, too: it writes copies.
-		time.Sleep(50 * time.Millisecond)
+		// The backend takes its time, too: it copies the state before it writes the next.
+		time.Sleep(30 * time.Millisecond)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := e.wholeState(); err != nil || string(got) != `{"a": 4}` {
+	if got, err := e.wholeState(); err != nil || string(got) != `{"a": 2}` {
 		t.Errorf("the last whole state is %q, %v", got, err)
 	}
 }

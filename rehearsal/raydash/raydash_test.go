@@ -165,3 +165,27 @@ func TestANewHeadKnowsNothingOfTheOldOnesJobs(t *testing.T) {
 		}
 	})
 }
+
+// A job that is stopped ends as stopped, once, and only with the token.
+func TestAJobIsStopped(t *testing.T) {
+	inWorld(t, `{"": {"seconds": 600}}`, func(w world) {
+		w.complete()
+		time.Sleep(2 * time.Second)
+		if code, body := w.ask(http.MethodPost, "/api/jobs/job-1/stop", ""); code < 400 {
+			t.Errorf("without the token: %d %s", code, body)
+		}
+		for _, want := range []bool{true, false} {
+			code, body := w.ask(http.MethodPost, "/api/jobs/job-1/stop", "Bearer "+token)
+			var answer raytypes.RayJobStopResponse
+			if err := json.Unmarshal(body, &answer); code != http.StatusOK || err != nil || answer.Stopped != want {
+				t.Errorf("%d %s, want stopped %v; %v", code, body, want, err)
+			}
+		}
+		if info := w.job(); info.JobStatus != rayv1.JobStatusStopped || info.EndTime == 0 {
+			t.Errorf("the job is %+v", info)
+		}
+		if code, _ := w.ask(http.MethodPost, "/api/jobs/none/stop", "Bearer "+token); code != http.StatusNotFound {
+			t.Errorf("an unknown job: %d, want 404", code)
+		}
+	})
+}

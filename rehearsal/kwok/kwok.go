@@ -70,10 +70,6 @@ func readStage(file string, except Exclusions) (string, error) {
 		exclude(stage.Spec, fmt.Sprintf(`.spec.containers.[].image | select( test("/(%s)(:|@|$)") )`,
 			strings.Join(except.Images, "|")))
 	}
-	if delay, ok := stage.Spec["delay"].(map[string]any); ok && stage.Metadata["name"] == "pod-delete" {
-		// Else a pod takes some part of the time that it is given to end, by chance.
-		delete(delay, "jitterDurationFrom")
-	}
 	if stage.Metadata["name"] == "pod-complete" {
 		exclude(stage.Spec, fmt.Sprintf(`.spec.containers.[].name | select( . == %q )`, except.Submitter))
 	}

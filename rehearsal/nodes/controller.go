@@ -28,6 +28,9 @@ type Controller struct {
 	Store   *cloud.Store
 	Client  kubernetes.Interface
 	Log     *slog.Logger
+	// Process says whether a pod is a process of this machine, which ends by
+	// itself. Nil: none is.
+	Process func(*corev1.Pod) bool
 
 	pods  *livecache.Cache[*corev1.Pod]
 	nodes *livecache.Cache[*corev1.Node]
@@ -91,6 +94,9 @@ func (c *Controller) sync(ctx context.Context) error {
 		}
 	}
 	if err := c.match(ctx, wanted); err != nil {
+		return err
+	}
+	if err := c.reap(ctx); err != nil {
 		return err
 	}
 	return c.autoscale(pools)

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	rayversioned "github.com/ray-project/kuberay/ray-operator/pkg/client/clientset/versioned"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -34,8 +35,10 @@ type cluster struct {
 	log    *slog.Logger
 	stop   context.CancelFunc
 	parts  sync.WaitGroup
-	group  *process.Group
-	kwok   *process.Process
+	// isProcess says whether a pod is a process of this machine.
+	isProcess func(*corev1.Pod) bool
+	group     *process.Group
+	kwok      *process.Process
 }
 
 // startCluster brings up everything but the nodes, which depend on the pools.
@@ -97,6 +100,7 @@ func (s *Supervisor) equip(ctx context.Context, c *cluster, dir, sockets, egress
 		Dir: filepath.Join(dir, "pods"), Sockets: sockets, Self: s.self,
 		APIServer: apiSocket, Proxy: egressSocket, Group: c.group, Log: c.log, Programs: s.programs,
 	}
+	c.isProcess = kubelet.Owns
 	heads := raydash.New(s.dir.Outcomes(), c.log)
 	if s.python != "" {
 		heads.Real = &realray.Runtime{

@@ -185,7 +185,7 @@ func (s *Supervisor) adopt(ctx context.Context, name string) error {
 	clusterCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := c.stop
 	c.stop = func() { cancel(); stop() }
-	if err := c.keepNodes(clusterCtx, &nodes.Controller{Cluster: name, Store: s.store}); err != nil {
+	if err := c.keepNodes(clusterCtx, &nodes.Controller{Cluster: name, Store: s.store, Process: c.isProcess}); err != nil {
 		return err
 	}
 	s.log.Info("cluster up", "name", name, "plane", c.id)

@@ -59,6 +59,10 @@ func TestEverythingInTheClusterGoesWithIt(t *testing.T) {
 			if !strings.HasSuffix(res.DeletedWith, ":ManagedCluster::infra-cluster") {
 				t.Errorf("%s is deleted with %q", res.URN(), res.DeletedWith)
 			}
+			// Else it would be taken for still there when the cluster has been replaced.
+			if !slices.Contains(res.ReplaceWith, res.DeletedWith) {
+				t.Errorf("%s is replaced with %q", res.URN(), res.ReplaceWith)
+			}
 			if !strings.Contains(res.Provider, "::infra-kubernetes::") {
 				t.Errorf("%s has the provider %q", res.URN(), res.Provider)
 			}

@@ -83,14 +83,16 @@ func (c *Infra) clusterArgs() *containerservice.ManagedClusterArgs {
 // inline pool makes AKS reconcile all pools of the cluster (pulumi-azure-native#4264).
 func (c *Infra) systemPool() containerservice.ManagedClusterAgentPoolProfileArgs {
 	return containerservice.ManagedClusterAgentPoolProfileArgs{
-		Name:              pulumi.String(systemPoolName),
-		Mode:              pulumi.String(containerservice.AgentPoolModeSystem),
-		Type:              pulumi.String(containerservice.AgentPoolTypeVirtualMachineScaleSets),
-		OsType:            pulumi.String(containerservice.OSTypeLinux),
-		VmSize:            pulumi.String(c.args.Cluster.System.VMSize),
-		Count:             pulumi.Int(c.args.Cluster.System.Count),
-		MaxPods:           pulumi.Int(sku.MaxPods),
-		NodeTaints:        pulumi.StringArray{pulumi.String(aks.TaintString(aks.TaintSystem()))},
-		AvailabilityZones: c.args.Cluster.System.Zones.input(),
+		Name:   pulumi.String(systemPoolName),
+		Mode:   pulumi.String(containerservice.AgentPoolModeSystem),
+		Type:   pulumi.String(containerservice.AgentPoolTypeVirtualMachineScaleSets),
+		OsType: pulumi.String(containerservice.OSTypeLinux),
+		// As the other pools: an upgrade is one of the whole cluster.
+		OrchestratorVersion: pulumi.String(c.args.Cluster.KubernetesVersion),
+		VmSize:              pulumi.String(c.args.Cluster.System.VMSize),
+		Count:               pulumi.Int(c.args.Cluster.System.Count),
+		MaxPods:             pulumi.Int(sku.MaxPods),
+		NodeTaints:          pulumi.StringArray{pulumi.String(aks.TaintString(aks.TaintSystem()))},
+		AvailabilityZones:   c.args.Cluster.System.Zones.input(),
 	}
 }

@@ -67,7 +67,8 @@ func (c *Infra) newIdentity(ctx *pulumi.Context, t Tenant) (*managedidentity.Use
 		ResourceGroupName: c.group.Name,
 		Location:          pulumi.String(c.args.Location),
 		Tags:              c.tags(),
-	}, pulumi.Parent(c))
+		// Only those that it is made with: in a preview, an identity that changes has no id, and all that is made of its id would be replaced.
+	}, pulumi.Parent(c), pulumi.IgnoreChanges([]string{"tags"}))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,10 @@ func (c *Infra) federate(ctx *pulumi.Context, t Tenant, identity *managedidentit
 				Issuer:                                  c.OIDCIssuerURL,
 				Subject:                                 pulumi.String(s.String()),
 				Audiences:                               pulumi.ToStringArray([]string{tokenAudience}),
-			}, pulumi.Parent(c), pulumi.DependsOn(previous))
+			},
+			pulumi.Parent(c), pulumi.DependsOn(previous),
+			// Another cluster has another issuer. In a preview one that changes has none, and every change of it would be one of the credentials.
+			pulumi.IgnoreChanges([]string{"issuer"}), pulumi.ReplaceWith([]pulumi.Resource{c.aks}))
 		if err != nil {
 			return fmt.Errorf("federating %s: %w", s, err)
 		}

@@ -94,7 +94,7 @@ func New(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOpt
 //
 // DeletedWith is inherited from a component, but only inside the engine: given to each object, it is also there for tests.
 func (c *Infra) InCluster() []pulumi.ResourceOption {
-	return []pulumi.ResourceOption{pulumi.DeletedWith(c.aks), pulumi.DependsOn(c.ready), c.bridge}
+	return []pulumi.ResourceOption{goesWith(c.aks), pulumi.DependsOn(c.ready), c.bridge}
 }
 
 // Settled is what tenants have: pods that start before it is there have no storage, or no right to it.
@@ -115,7 +115,13 @@ func (c *Infra) newResourceGroup(ctx *pulumi.Context) error {
 
 // child returns the options of an object of this component inside the cluster.
 func (c *Infra) child(opts ...pulumi.ResourceOption) pulumi.ResourceOption {
-	return pulumi.Composite(append(opts, pulumi.Parent(c), pulumi.Provider(c.Kubernetes), pulumi.DeletedWith(c.aks))...)
+	return pulumi.Composite(append(opts, pulumi.Parent(c), pulumi.Provider(c.Kubernetes), goesWith(c.aks))...)
+}
+
+// goesWith is for what another resource takes along when it goes: it is not deleted by itself, and when the other is replaced it has to be
+// made anew. Without the second the engine would take it for still there.
+func goesWith(other pulumi.Resource) pulumi.ResourceOption {
+	return pulumi.Composite(pulumi.DeletedWith(other), pulumi.ReplaceWith([]pulumi.Resource{other}))
 }
 
 func (c *Infra) tags() pulumi.StringMapInput { return pulumi.ToStringMap(c.args.Tags) }

@@ -18,7 +18,7 @@ func (c *Infra) newNodePools(ctx *pulumi.Context) error {
 		pool, err := containerservice.NewAgentPool(ctx, c.name+"-pool-"+name, c.poolArgs(name, c.args.Pools[name]),
 			pulumi.Parent(c),
 			pulumi.Protect(c.args.protects(protectPool+name)),
-			pulumi.DeletedWith(c.aks),
+			goesWith(c.aks),
 			// The autoscaler owns the number of nodes. ARM would also refuse to set it.
 			pulumi.IgnoreChanges([]string{"count"}))
 		if err != nil {
@@ -39,15 +39,17 @@ func (c *Infra) poolArgs(name string, p Pool) *containerservice.AgentPoolArgs {
 		Mode:              pulumi.String(containerservice.AgentPoolModeUser),
 		Type:              pulumi.String(containerservice.AgentPoolTypeVirtualMachineScaleSets),
 		OsType:            pulumi.String(containerservice.OSTypeLinux),
-		VmSize:            pulumi.String(p.VMSize),
-		AvailabilityZones: p.Zones.input(),
-		MaxPods:           pulumi.Int(sku.MaxPods),
-		EnableAutoScaling: pulumi.Bool(true),
-		MinCount:          pulumi.Int(p.Min),
-		MaxCount:          pulumi.Int(p.Max),
-		Count:             pulumi.Int(p.Count),
-		UpgradeSettings:   &containerservice.AgentPoolUpgradeSettingsArgs{MaxSurge: pulumi.String(upgradeSurge)},
-		Tags:              c.tags(),
+		// An upgrade of the cluster leaves its pools where they are.
+		OrchestratorVersion: pulumi.String(c.args.Cluster.KubernetesVersion),
+		VmSize:              pulumi.String(p.VMSize),
+		AvailabilityZones:   p.Zones.input(),
+		MaxPods:             pulumi.Int(sku.MaxPods),
+		EnableAutoScaling:   pulumi.Bool(true),
+		MinCount:            pulumi.Int(p.Min),
+		MaxCount:            pulumi.Int(p.Max),
+		Count:               pulumi.Int(p.Count),
+		UpgradeSettings:     &containerservice.AgentPoolUpgradeSettingsArgs{MaxSurge: pulumi.String(upgradeSurge)},
+		Tags:                c.tags(),
 	}
 	if c.args.hasGPUs(p) {
 		args.NodeTaints = pulumi.StringArray{pulumi.String(aks.TaintString(aks.TaintGPU()))}

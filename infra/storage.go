@@ -62,7 +62,7 @@ func (c *Infra) newRetention(ctx *pulumi.Context) error {
 		BlobServicesName:               pulumi.String("default"),
 		DeleteRetentionPolicy:          retention,
 		ContainerDeleteRetentionPolicy: retention,
-	}, pulumi.Parent(c), pulumi.DeletedWith(c.account))
+	}, pulumi.Parent(c), goesWith(c.account))
 	return err
 }
 

@@ -37,6 +37,8 @@ type Resource struct {
 	Inputs resource.PropertyMap
 	// Parent, Provider, DeletedWith are URNs or provider references; empty where not set.
 	Parent, Provider, DeletedWith string
+	// ReplaceWith are the URNs of what takes it along when it is replaced.
+	ReplaceWith []string
 	// Dependencies are the URNs that it comes after.
 	Dependencies []string
 	// PropertyDependencies are the URNs whose outputs each input is made of.

@@ -238,7 +238,8 @@ func (e *env) killPart(pattern string) error {
 	return fmt.Errorf("no process %s: %w", pattern, errNotYet)
 }
 
-// fillStateDisk lets the engine write no file that is as long as its state.
+// fillStateDisk lets the engine write no file that is as long as its state, and
+// kills it some seconds later: by itself it would try for minutes.
 func fillStateDisk(e *env) error {
 	pid := e.enginePID()
 	if pid == 0 {
@@ -249,7 +250,11 @@ func fillStateDisk(e *env) error {
 		return err
 	}
 	limit := uint64(info.Size() / 2)
-	return unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: limit}, nil)
+	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {
+		return err
+	}
+	time.Sleep(4 * time.Second)
+	return kill(e.enginePID())
 }
 
 // loseNode takes a node away with what runs on it, as when its machine fails.

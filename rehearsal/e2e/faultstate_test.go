@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/urn"
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	rayutils "github.com/ray-project/kuberay/ray-operator/controllers/ray/utils"
 	corev1 "k8s.io/api/core/v1"
@@ -44,24 +45,14 @@ func (e *env) snapshot(name string) state {
 		}
 		s[key] = plain(string(text))
 	}
-	var stack struct {
-		Deployment struct {
-			Resources []struct {
-				URN, ID string
-				Inputs  map[string]any
-				Delete  bool
-			}
-			Pending []any `json:"pending_operations"`
-		}
-	}
-	must(e.T, json.Unmarshal([]byte(e.pulumi("stack", "export")), &stack))
-	for _, r := range stack.Deployment.Resources {
+	resources, pending := e.export()
+	for _, r := range resources {
 		// Secrets are encrypted anew each time.
 		delete(r.Inputs, "kubeconfig")
-		put("books", r.URN, []any{r.ID, r.Inputs, r.Delete})
+		put("books", string(r.URN), []any{r.ID, r.Inputs, r.Delete})
 	}
-	if n := len(stack.Deployment.Pending); n > 0 {
-		put("books", "operations broken off", n)
+	if pending > 0 {
+		put("books", "operations broken off", pending)
 	}
 	must(e.T, cloud.Open(e.dir.Cloud()).View(func(r cloud.Resources) error {
 		for id, record := range r {
@@ -78,6 +69,28 @@ func (e *env) snapshot(name string) state {
 		put("cluster", "RayJob "+j.RayJob.Namespace+"/"+j.RayJob.Name, j.Queue())
 	}
 	return s
+}
+
+// booked is a resource as the engine keeps it.
+type booked struct {
+	URN    urn.URN
+	ID     string
+	Inputs map[string]any
+	Delete bool
+}
+
+// export reads the engine's books: its resources, and how many operations it has
+// not seen the end of.
+func (e *env) export() (resources []booked, pending int) {
+	e.Helper()
+	var stack struct {
+		Deployment struct {
+			Resources []booked
+			Pending   []any `json:"pending_operations"`
+		}
+	}
+	must(e.T, json.Unmarshal([]byte(e.pulumi("stack", "export")), &stack))
+	return stack.Deployment.Resources, len(stack.Deployment.Pending)
 }
 
 // diff lists what is different; "" where nothing is.

@@ -1,0 +1,223 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/urn"
+
+	"ray-on-aks/rehearsal/cloud"
+	"ray-on-aks/rehearsal/raydash"
+)
+
+// TestChangesMeanWhatTheySay: a change in the middle of a stack file concerns
+// exactly the objects that it names, and what the cloud and the cluster change by
+// themselves is no change at all.
+func TestChangesMeanWhatTheySay(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, "e2e-changes")
+	e.supervise()
+	e.only("smoke")
+	e.outcomes(map[string]raydash.Outcome{"": {Status: "FAILED"}})
+	e.pulumi("up", "--yes", "--skip-preview")
+	e.noChanges(e.runOf("smoke"), "failed", ended)
+
+	e.cloudMoves()
+	e.pulumi("refresh", "--yes", "--skip-preview")
+	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
+		t.Errorf("after what the cloud changes by itself: %v", err)
+	}
+
+	team := map[string]any{"share": 1}
+	queues := []string{"update ClusterQueue queues-cluster-queue-language", "update ClusterQueue queues-cluster-queue-weather"}
+	for name, test := range map[string]struct {
+		change, back func()
+		want         []string
+	}{
+		"another Kubernetes": {
+			func() { e.set("ray-on-aks:infra.cluster", map[string]any{"kubernetesVersion": "1.36"}) },
+			func() { e.unset("ray-on-aks:infra.cluster") },
+			[]string{"update AgentPool infra-pool-a100", "update AgentPool infra-pool-cpu", "update AgentPool infra-pool-serve", "update ManagedCluster infra-cluster"},
+		},
+		"a size that cannot be changed": {
+			func() { e.set(poolsKey+"serve.vmSize", "Standard_NC48ads_A100_v4") },
+			func() { e.set(poolsKey+"serve.vmSize", "Standard_NC24ads_A100_v4") },
+			[]string{"replace AgentPool infra-pool-serve"},
+		},
+		"a pool that is renamed": {
+			func() {
+				e.unset(poolsKey + "serve")
+				e.set(poolsKey+"offer", map[string]any{"vmSize": "Standard_NC24ads_A100_v4", "max": 2, "serving": true})
+			},
+			func() {
+				e.unset(poolsKey + "offer")
+				e.set(poolsKey+"serve", map[string]any{"vmSize": "Standard_NC24ads_A100_v4", "max": 2, "serving": true})
+			},
+			[]string{"create AgentPool infra-pool-offer", "delete AgentPool infra-pool-serve"},
+		},
+		"a team in the middle": {
+			func() { e.set(queuesKey+"teams.middle", team) },
+			func() { e.unset(queuesKey + "teams.middle") },
+			append(e.teamsObjects("create", "middle"), queues...),
+		},
+		"a workload that is renamed": {
+			func() {
+				e.set(smokeKey+"enabled", false)
+				e.set(workloadsKey+"smoke2", map[string]any{"enabled": true, "team": "weather", "entrypoint": "python -m this", "workers": 1})
+			},
+			func() { e.set(smokeKey+"enabled", true); e.unset(workloadsKey + "smoke2") },
+			[]string{"create RayJob workloads-smoke2-‹hash›", "delete ConfigMap workloads-smoke-scripts-‹hash›", "delete RayJob workloads-smoke-‹hash›"},
+		},
+		"another priority": {
+			func() { e.set(smokeKey+"priority", "low") },
+			func() { e.set(smokeKey+"priority", "high") },
+			[]string{"create RayJob workloads-smoke-‹hash›", "delete RayJob workloads-smoke-‹hash›"},
+		},
+		"another login": {
+			func() { e.rename("admin", "rotated") },
+			func() { e.rename("rotated", "admin") },
+			[]string{"update kubernetes infra-kubernetes"},
+		},
+	} {
+		test.change()
+		slices.Sort(test.want)
+		if got := e.plan(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: the plan is\n\t%s\nwant\n\t%s", name, strings.Join(got, "\n\t"), strings.Join(test.want, "\n\t"))
+		}
+		test.back()
+	}
+	if got, want := e.plan("--replace", e.urn("infra-cluster")), e.inCluster(); !slices.Equal(got, want) {
+		t.Errorf("another cluster: the plan is\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+
+	e.set("ray-on-aks:infra.tags", map[string]any{"cost": "research"})
+	for _, step := range e.plan() {
+		if kind := strings.Fields(step)[1]; !strings.HasPrefix(step, "update ") || !slices.Contains(tagged, kind) {
+			t.Errorf("a tag makes the step %q", step)
+		}
+	}
+}
+
+// tagged are the kinds that have tags, and the provider, which is made of the
+// cluster. Identities keep those that they are made with.
+var tagged = []string{"ResourceGroup", "ManagedCluster", "AgentPool", "StorageAccount", "kubernetes"}
+
+// inCluster are the steps that make the cluster anew with all that is in it, and
+// what trusts its tokens.
+func (e *env) inCluster() []string {
+	e.Helper()
+	steps := []string{"replace ManagedCluster infra-cluster", "replace kubernetes infra-kubernetes"}
+	resources, _ := e.export()
+	for _, r := range resources {
+		kind, ofKubernetes := r.URN.Type(), strings.HasPrefix(string(r.URN.Type()), "kubernetes:")
+		if ofKubernetes || slices.Contains([]string{"AgentPool", "FederatedIdentityCredential"}, string(kind.Name())) {
+			steps = append(steps, "replace "+string(kind.Name())+" "+madeOfNames.ReplaceAllString(r.URN.Name(), "-‹hash›"))
+		}
+	}
+	slices.Sort(steps)
+	return steps
+}
+
+// urn is that of the resource of the name.
+func (e *env) urn(name string) string {
+	e.Helper()
+	resources, _ := e.export()
+	for _, r := range resources {
+		if r.URN.Name() == name {
+			return string(r.URN)
+		}
+	}
+	e.Fatalf("there is no resource %s", name)
+	return ""
+}
+
+// teamsObjects are the steps that make, or take away, all that a team has.
+func (e *env) teamsObjects(op, team string) []string {
+	steps := []string{
+		"Namespace infra-namespace-", "ServiceAccount infra-service-account-", "ConfigMap infra-platform-", "UserAssignedIdentity infra-identity-",
+		"RoleAssignment infra-blobs-", "ClusterQueue queues-cluster-queue-", "LocalQueue queues-local-queue-",
+	}
+	for i, step := range steps {
+		steps[i] = op + " " + step + team
+	}
+	steps = append(steps, fmt.Sprintf("%s FederatedIdentityCredential infra-federation-%s.ray-%s-ray-workload", op, team, team))
+	for _, container := range []string{"aurora", "llm-pipeline", "models"} {
+		steps = append(steps, op+" PersistentVolume infra-volume-"+team+"."+container, op+" PersistentVolumeClaim infra-claim-"+team+"."+container)
+	}
+	return steps
+}
+
+// plan is what an update would do: its steps in order, without those that leave
+// things as they are. What is replaced is one step.
+func (e *env) plan(options ...string) []string {
+	e.Helper()
+	var out bytes.Buffer
+	start := time.Now()
+	if err := e.engine.Run(e.Context(), &out, append([]string{"preview", "--json"}, options...)...); err != nil {
+		e.Fatalf("%v: %s", err, regexp.MustCompile(`"message": ".*"`).FindAllString(out.String(), -1))
+	}
+	e.Logf("pulumi preview: %.1f s", time.Since(start).Seconds())
+	// Warnings of the engine may stand before it.
+	_, text, _ := strings.Cut(out.String(), "{")
+	var preview struct {
+		Steps []struct {
+			Op  string
+			URN urn.URN
+		}
+	}
+	must(e.T, json.NewDecoder(strings.NewReader("{"+text)).Decode(&preview))
+	steps := map[string]bool{}
+	for _, s := range preview.Steps {
+		switch s.Op {
+		case "same", "read":
+			continue
+		case "create-replacement", "delete-replaced":
+			s.Op = "replace"
+		}
+		name := madeOfNames.ReplaceAllString(s.URN.Name(), "-‹hash›")
+		steps[fmt.Sprintf("%s %s %s", s.Op, s.URN.Type().Name(), name)] = true
+	}
+	return slices.Sorted(maps.Keys(steps))
+}
+
+// cloudMoves changes what the autoscaler, automatic upgrades and AKS itself
+// change in a cluster that nobody touches.
+func (e *env) cloudMoves() {
+	e.Helper()
+	must(e.T, cloud.Open(e.dir.Cloud()).Update(func(r cloud.Resources) error {
+		for id, record := range r {
+			switch {
+			case strings.Contains(id, "/agentPools/"):
+				record.Outputs["count"] = 1.0
+				record.Outputs["currentOrchestratorVersion"] = "1.35.9"
+				record.Outputs["nodeImageVersion"] = "AKSUbuntu-2204gen2containerd-202612.01.0"
+			case strings.HasSuffix(record.Type, ":ManagedCluster"):
+				record.Outputs["currentKubernetesVersion"] = "1.35.9"
+			}
+		}
+		return nil
+	}))
+}
+
+// rename gives the cluster's user another name, which makes its kubeconfig
+// another, as when its certificates are rotated.
+func (e *env) rename(user, other string) {
+	e.Helper()
+	path := e.kubeconfig()
+	data, err := os.ReadFile(path)
+	must(e.T, err)
+	renamed := bytes.ReplaceAll(data, []byte("name: "+user), []byte("name: "+other))
+	renamed = bytes.ReplaceAll(renamed, []byte("user: "+user), []byte("user: "+other))
+	if bytes.Equal(data, renamed) {
+		e.Fatalf("the kubeconfig has no user %s:\n%s", user, data)
+	}
+	must(e.T, os.WriteFile(path, renamed, 0o600))
+}

@@ -177,7 +177,7 @@ func TestReadmeNamesWhatThereIs(t *testing.T) {
 	}
 	tests := testNames(t)
 	named := 0
-	for _, page := range []string{"README.md", "CONTRIBUTING.md", filepath.Join("workloads", "entrypoints", "README.md")} {
+	for _, page := range []string{"README.md", "CONTRIBUTING.md", filepath.Join("docs", "runs.md"), filepath.Join("workloads", "entrypoints", "README.md")} {
 		data, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -188,9 +188,9 @@ func TestReadmeNamesWhatThereIs(t *testing.T) {
 				t.Errorf("%s: there is no target %s", page, target[1])
 			}
 		}
-		for _, pattern := range regexp.MustCompile(`-run\s+'?([A-Za-z|]+)'?`).FindAllSubmatch(data, -1) {
+		for _, pattern := range regexp.MustCompile("-run\\s+'?([A-Za-z|]+)'?|`(Test[A-Za-z]+)`").FindAllSubmatch(data, -1) {
 			named++
-			for _, want := range strings.Split(string(pattern[1]), "|") {
+			for _, want := range strings.Split(string(pattern[1])+string(pattern[2]), "|") {
 				if !slices.ContainsFunc(tests, func(name string) bool { return strings.Contains(name, want) }) {
 					t.Errorf("%s: no test has %s in its name", page, want)
 				}

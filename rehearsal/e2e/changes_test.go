@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/urn"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ray-on-aks/rehearsal/cloud"
 	"ray-on-aks/rehearsal/raydash"
@@ -34,6 +35,16 @@ func TestChangesMeanWhatTheySay(t *testing.T) {
 	e.pulumi("refresh", "--yes", "--skip-preview")
 	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
 		t.Errorf("after what the cloud changes by itself: %v", err)
+	}
+
+	run := e.runOf("smoke")
+	must(t, e.reader().Ray.RayV1().RayJobs("ray-weather").Delete(t.Context(), run, metav1.DeleteOptions{}))
+	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
+		t.Errorf("after a run was deleted by hand: %v", err)
+	}
+	e.pulumi("refresh", "--yes", "--skip-preview")
+	if got := changes(e.pulumi("up", "--yes", "--skip-preview")); got["created"] != 1 || len(got) != 1 || e.runOf("smoke") != run {
+		t.Errorf("after a refresh the update made %v and the run %s, want %s again", got, e.runOf("smoke"), run)
 	}
 
 	team := map[string]any{"share": 1}

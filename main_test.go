@@ -60,8 +60,8 @@ func TestEverythingInTheClusterGoesWithIt(t *testing.T) {
 				t.Errorf("%s is deleted with %q", res.URN(), res.DeletedWith)
 			}
 			// Else it would be taken for still there when the cluster has been replaced.
-			if !slices.Contains(res.ReplaceWith, res.DeletedWith) {
-				t.Errorf("%s is replaced with %q", res.URN(), res.ReplaceWith)
+			if !slices.Contains(res.ReplaceWith, res.DeletedWith) || !res.DeleteBeforeReplace {
+				t.Errorf("%s is replaced with %q, its old one deleted first: %v", res.URN(), res.ReplaceWith, res.DeleteBeforeReplace)
 			}
 			if !strings.Contains(res.Provider, "::infra-kubernetes::") {
 				t.Errorf("%s has the provider %q", res.URN(), res.Provider)

@@ -24,7 +24,8 @@ const (
 )
 
 func (c *Infra) newCluster(ctx *pulumi.Context) error {
-	cluster, err := containerservice.NewManagedCluster(ctx, c.name+"-cluster", c.clusterArgs(), pulumi.Parent(c), pulumi.Protect(c.args.protects(protectCluster)))
+	cluster, err := containerservice.NewManagedCluster(ctx, c.name+"-cluster", c.clusterArgs(), pulumi.Parent(c),
+		pulumi.Protect(c.args.protects(protectCluster)), pulumi.DeleteBeforeReplace(true))
 	if err != nil {
 		return err
 	}

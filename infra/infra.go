@@ -121,7 +121,12 @@ func (c *Infra) child(opts ...pulumi.ResourceOption) pulumi.ResourceOption {
 // goesWith is for what another resource takes along when it goes: it is not deleted by itself, and when the other is replaced it has to be
 // made anew. Without the second the engine would take it for still there.
 func goesWith(other pulumi.Resource) pulumi.ResourceOption {
-	return pulumi.Composite(pulumi.DeletedWith(other), pulumi.ReplaceWith([]pulumi.Resource{other}))
+	return pulumi.Composite(pulumi.DeletedWith(other), replacedWith(other))
+}
+
+// replacedWith is for what has to be made anew when another resource is. Its name is free only when the old one is gone.
+func replacedWith(other pulumi.Resource) pulumi.ResourceOption {
+	return pulumi.Composite(pulumi.ReplaceWith([]pulumi.Resource{other}), pulumi.DeleteBeforeReplace(true))
 }
 
 func (c *Infra) tags() pulumi.StringMapInput { return pulumi.ToStringMap(c.args.Tags) }

@@ -50,7 +50,7 @@ func (c *Infra) newMount(ctx *pulumi.Context, t Tenant, container string, identi
 			Labels: pulumi.StringMap{aks.LabelManagedBy: pulumi.String(aks.ManagedBy)},
 		},
 		Spec: c.volumeSpec(t, container, identity),
-	}, c.child(pulumi.ReplaceOnChanges([]string{"spec.csi"}), pulumi.DeleteBeforeReplace(true)))
+	}, c.child(pulumi.ReplaceOnChanges([]string{"spec.csi"})))
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *Infra) newMount(ctx *pulumi.Context, t Tenant, container string, identi
 			VolumeName: volume.Metadata.Name(),
 			Resources:  &corev1.VolumeResourceRequirementsArgs{Requests: pulumi.StringMap{"storage": pulumi.String(volumeSize)}},
 		},
-	}, c.child(pulumi.DependsOn([]pulumi.Resource{namespace}), pulumi.ReplaceOnChanges([]string{"spec"}), pulumi.DeleteBeforeReplace(true)))
+	}, c.child(pulumi.DependsOn([]pulumi.Resource{namespace}), pulumi.ReplaceOnChanges([]string{"spec"})))
 	if err != nil {
 		return err
 	}

@@ -14,32 +14,46 @@ import (
 // cluster's deletion takes what is in it along, so nothing in it is waited for.
 const destroyLimit = 2 * time.Minute
 
-// TestDestroyEnds takes a stack away that is not well: with jobs that run and
-// wait, once while its API server does not answer and neither Kueue nor KubeRay
-// is there to end anything, and once when somebody else has deleted the cluster.
-func TestDestroyEnds(t *testing.T) {
+// TestClustersThatAreLostOrSilent: a cluster that somebody else has deleted is made
+// again with all that was in it, by an update that is told so; and a stack can be
+// taken away with jobs that run and wait, while its API server does not answer and
+// neither Kueue nor KubeRay is there to end anything, and where the cluster is gone.
+func TestClustersThatAreLostOrSilent(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, "e2e-destroy")
 	e.supervise()
 	e.only("smoke", "llm-training", "llm-serving")
-	for name, trouble := range map[string]func(){
-		"while nothing answers":    e.silence,
-		"with the cluster deleted": e.loseCluster,
-	} {
-		e.outcome(longRun)
-		e.pulumi("up", "--yes", "--skip-preview")
-		e.awaitState(e.runOf("smoke"), "running", running)
-		trouble()
-		start := time.Now()
-		out, err := e.try("destroy", "--yes", "--skip-preview")
-		if err != nil {
-			t.Fatalf("destroy %s: %v\n%s", name, err, out)
-		}
-		if took := time.Since(start); took > destroyLimit {
-			t.Errorf("destroy %s took %s, more than %s", name, took, destroyLimit)
-		}
-		e.checkGone()
+	e.outcome(longRun)
+	e.pulumi("up", "--yes", "--skip-preview")
+	run := e.runOf("smoke")
+	e.awaitState(run, "running", running)
+
+	e.loseCluster()
+	e.pulumi("up", "--yes", "--skip-preview", "--replace", "**::infra-cluster")
+	e.awaitState(run, "running", running)
+	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
+		t.Errorf("up with the cluster made again: %v", err)
 	}
+
+	e.silence()
+	e.destroy("while nothing answers")
+	e.pulumi("up", "--yes", "--skip-preview")
+	e.awaitState(run, "running", running)
+	e.loseCluster()
+	e.destroy("with the cluster deleted")
+}
+
+// destroy takes the stack away in time, and all of it.
+func (e *env) destroy(state string) {
+	e.Helper()
+	start := time.Now()
+	if _, err := e.try("destroy", "--yes", "--skip-preview"); err != nil {
+		e.Fatalf("destroy %s: %v", state, err)
+	}
+	if took := time.Since(start); took > destroyLimit {
+		e.Errorf("destroy %s took %s, more than %s", state, took, destroyLimit)
+	}
+	e.checkGone()
 }
 
 // silence stops the API server, and kills what would end the objects in it.

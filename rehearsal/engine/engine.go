@@ -35,6 +35,9 @@ const (
 	// project is the project's name in Pulumi.yaml.
 	project      = "ray-on-aks"
 	languageHost = "pulumi-language-go"
+	// envHome is in the environment of the engine and of all that it starts, and
+	// of nothing else.
+	envHome = "PULUMI_HOME"
 	// programs is where the language host keeps the program's binary, relative
 	// to the project, so that every rehearsal of a checkout shares it.
 	programs = ".rehearsal/program"
@@ -105,10 +108,10 @@ func New(ctx context.Context, root, bin string, dir layout.Dir, tools *toolchain
 // Env is the environment that makes pulumi the rehearsal's.
 func (e *Engine) Env() map[string]string {
 	return map[string]string{
-		"PULUMI_HOME":                                 e.Dir.Join("pulumi"),
-		"PULUMI_BACKEND_URL":                          "file://" + e.Dir.Join("state"),
-		"PULUMI_CONFIG_PASSPHRASE":                    passphrase,
-		"PULUMI_SKIP_UPDATE_CHECK":                    "true",
+		envHome:                    e.Dir.Join("pulumi"),
+		"PULUMI_BACKEND_URL":       "file://" + e.Dir.Join("state"),
+		"PULUMI_CONFIG_PASSPHRASE": passphrase,
+		"PULUMI_SKIP_UPDATE_CHECK": "true",
 		"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
 		// A provider or language host on the user's PATH would be preferred to
 		// the rehearsal's, whatever its version.

@@ -41,5 +41,9 @@ func (e *Engine) Lock(ctx context.Context, told func()) error {
 	if _, err := process.SweepChildren(string(e.Dir), "pulumi", 20*time.Second); err != nil {
 		return err
 	}
+	// Plugins do not all end with the engine that started them.
+	if _, err := process.SweepEnv(envHome+"="+e.Env()[envHome], 5*time.Second); err != nil {
+		return err
+	}
 	return e.mend(ctx)
 }

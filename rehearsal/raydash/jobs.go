@@ -49,26 +49,29 @@ func (j *job) info(status rayv1.JobStatus) raytypes.RayJobInfo {
 	return info
 }
 
-func (h *Heads) getJob(w http.ResponseWriter, r *http.Request, head *corev1.Pod) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	j := h.jobs[head.UID][r.PathValue("id")]
-	if j == nil {
-		http.Error(w, "job "+r.PathValue("id")+" does not exist", http.StatusNotFound)
-		return
+// jobHandler answers a request for a job while nothing else changes it.
+type jobHandler func(w http.ResponseWriter, j *job, head *corev1.Pod)
+
+// ofJob finds the job that a request names.
+func (h *Heads) ofJob(f jobHandler) podHandler {
+	return func(w http.ResponseWriter, r *http.Request, head *corev1.Pod) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		j := h.jobs[head.UID][r.PathValue("id")]
+		if j == nil {
+			http.Error(w, "job "+r.PathValue("id")+" does not exist", http.StatusNotFound)
+			return
+		}
+		f(w, j, head)
 	}
+}
+
+func (h *Heads) getJob(w http.ResponseWriter, j *job, head *corev1.Pod) {
 	h.answer(w, j.info(j.status(h.complete(head), time.Now())))
 }
 
 // stopJob ends a job before its time, as KubeRay asks for when a RayJob is deleted.
-func (h *Heads) stopJob(w http.ResponseWriter, r *http.Request, head *corev1.Pod) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	j := h.jobs[head.UID][r.PathValue("id")]
-	if j == nil {
-		http.Error(w, "job "+r.PathValue("id")+" does not exist", http.StatusNotFound)
-		return
-	}
+func (h *Heads) stopJob(w http.ResponseWriter, j *job, _ *corev1.Pod) {
 	stopped := j.ended.IsZero()
 	if stopped {
 		j.ended, j.outcome.Status = time.Now(), string(rayv1.JobStatusStopped)

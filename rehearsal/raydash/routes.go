@@ -25,9 +25,9 @@ type podHandler func(http.ResponseWriter, *http.Request, *corev1.Pod)
 // routes leads requests by the port that they came in at.
 func (h *Heads) routes() http.Handler {
 	dashboard, proxy := http.NewServeMux(), http.NewServeMux()
-	dashboard.HandleFunc("GET /api/jobs/{id}", h.withToken(h.getJob))
+	dashboard.HandleFunc("GET /api/jobs/{id}", h.withToken(h.ofJob(h.getJob)))
 	dashboard.HandleFunc("GET /api/jobs/{$}", h.withToken(h.listJobs))
-	dashboard.HandleFunc("POST /api/jobs/{id}/stop", h.withToken(h.stopJob))
+	dashboard.HandleFunc("POST /api/jobs/{id}/stop", h.withToken(h.ofJob(h.stopJob)))
 	dashboard.HandleFunc("GET /api/serve/applications/{$}", h.withToken(h.getApplications))
 	dashboard.HandleFunc("PUT /api/serve/applications/{$}", h.withToken(h.putApplications))
 	proxy.HandleFunc("GET /-/healthz", atPod(h.getHealth))

@@ -57,8 +57,8 @@ wait: $(BIN)/wait ## wait for a job to end, at most DEADLINE: make wait STACK=..
 	@$(outputs) | $(BIN)/wait -job '$(JOB)' -deadline $(DEADLINE)
 
 .PHONY: recover
-recover: $(BIN)/recover ## mend a stack whose update was killed, so that pulumi up goes on: make recover STACK=...
-	@$(BIN)/recover -stack '$(or $(STACK),$(error STACK is not set, as in make recover STACK=dev))'
+recover: $(BIN)/recover ## mend a stack whose update was killed, so that pulumi up goes on: make recover STACK=... YES=1
+	@$(BIN)/recover $(if $(YES),-yes) -stack '$(or $(STACK),$(error STACK is not set, as in make recover STACK=dev))'
 
 .PHONY: $(BIN)/wait $(BIN)/comment $(BIN)/bench $(BIN)/recover
 $(BIN)/wait $(BIN)/comment $(BIN)/bench $(BIN)/recover:

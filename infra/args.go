@@ -26,6 +26,7 @@ type Args struct {
 	AllowReplace []string `json:"allowReplace"`
 	// Tags are put on every Azure resource that takes some: at most 50, with names of 128 characters, which is what a storage account takes,
 	// and values of 256. Default: project and stack; what a stack names is added or changed.
+	// Identities keep those that they are made with.
 	Tags map[string]string `json:"tags"`
 
 	// Tenants have a namespace, an identity and mounts each.

@@ -102,9 +102,7 @@ func (c *Infra) federate(ctx *pulumi.Context, t Tenant, identity *managedidentit
 				Subject:                                 pulumi.String(s.String()),
 				Audiences:                               pulumi.ToStringArray([]string{tokenAudience}),
 			},
-			pulumi.Parent(c), pulumi.DependsOn(previous),
-			// Another cluster has another issuer. In a preview one that changes has none, and every change of it would be one of the credentials.
-			pulumi.IgnoreChanges([]string{"issuer"}), replacedWith(c.aks))
+			pulumi.Parent(c), pulumi.DependsOn(previous), replacedWith(c.aks))
 		if err != nil {
 			return fmt.Errorf("federating %s: %w", s, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/urn"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"ray-on-aks/rehearsal/cloud"
 	"ray-on-aks/rehearsal/raydash"
 )
 
@@ -47,16 +45,49 @@ func TestChangesMeanWhatTheySay(t *testing.T) {
 		t.Errorf("after a refresh the update made %v and the run %s, want %s again", got, e.runOf("smoke"), run)
 	}
 
+	for name, test := range e.changes() {
+		test.change()
+		slices.Sort(test.want)
+		if got := e.plan(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: the plan is\n\t%s\nwant\n\t%s", name, strings.Join(got, "\n\t"), strings.Join(test.want, "\n\t"))
+		}
+		test.back()
+	}
+	if got, want := e.plan("--replace", e.urn("infra-cluster")), e.inCluster(); !slices.Equal(got, want) {
+		t.Errorf("another cluster: the plan is\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+
+	e.set("ray-on-aks:infra.tags", map[string]any{"cost": "research"})
+	kinds := map[string]bool{}
+	for _, step := range e.plan() {
+		op, kind := strings.Fields(step)[0], strings.Fields(step)[1]
+		if kinds[kind] = true; op != "update" {
+			t.Errorf("a tag makes the step %q", step)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(kinds)); !slices.Equal(got, tagged) {
+		t.Errorf("a tag changes %v, want %v", got, tagged)
+	}
+}
+
+// change is one of a stack file, how it is taken back, and the steps of the plan
+// that it makes.
+type change struct {
+	change, back func()
+	want         []string
+}
+
+// changes are those that the plan is looked at of, by what they are.
+func (e *env) changes() map[string]change {
 	team := map[string]any{"share": 1}
-	queues := []string{"update ClusterQueue queues-cluster-queue-language", "update ClusterQueue queues-cluster-queue-weather"}
-	for name, test := range map[string]struct {
-		change, back func()
-		want         []string
-	}{
+	serving := map[string]any{"vmSize": "Standard_NC24ads_A100_v4", "max": 2, "serving": true}
+	return map[string]change{
 		"another Kubernetes": {
 			func() { e.set("ray-on-aks:infra.cluster", map[string]any{"kubernetesVersion": "1.36"}) },
 			func() { e.unset("ray-on-aks:infra.cluster") },
-			[]string{"update AgentPool infra-pool-a100", "update AgentPool infra-pool-cpu", "update AgentPool infra-pool-serve", "update ManagedCluster infra-cluster"},
+			[]string{"update AgentPool infra-pool-a100", "update AgentPool infra-pool-cpu", "update AgentPool infra-pool-serve", "update ManagedCluster infra-cluster",
+				"update FederatedIdentityCredential infra-federation-language.ray-language-ray-workload",
+				"update FederatedIdentityCredential infra-federation-weather.ray-weather-ray-workload"},
 		},
 		"a size that cannot be changed": {
 			func() { e.set(poolsKey+"serve.vmSize", "Standard_NC48ads_A100_v4") },
@@ -66,18 +97,23 @@ func TestChangesMeanWhatTheySay(t *testing.T) {
 		"a pool that is renamed": {
 			func() {
 				e.unset(poolsKey + "serve")
-				e.set(poolsKey+"offer", map[string]any{"vmSize": "Standard_NC24ads_A100_v4", "max": 2, "serving": true})
+				e.set(poolsKey+"offer", serving)
 			},
 			func() {
 				e.unset(poolsKey + "offer")
-				e.set(poolsKey+"serve", map[string]any{"vmSize": "Standard_NC24ads_A100_v4", "max": 2, "serving": true})
+				e.set(poolsKey+"serve", serving)
 			},
 			[]string{"create AgentPool infra-pool-offer", "delete AgentPool infra-pool-serve"},
 		},
 		"a team in the middle": {
 			func() { e.set(queuesKey+"teams.middle", team) },
 			func() { e.unset(queuesKey + "teams.middle") },
-			append(e.teamsObjects("create", "middle"), queues...),
+			append(teamsObjects("create", "middle"), "update ClusterQueue queues-cluster-queue-language", "update ClusterQueue queues-cluster-queue-weather"),
+		},
+		"a team that goes": {
+			func() { e.unset(queuesKey + "teams.language") },
+			func() { e.set(queuesKey+"teams.language", team) },
+			append(teamsObjects("delete", "language"), "update ClusterQueue queues-cluster-queue-weather"),
 		},
 		"a workload that is renamed": {
 			func() {
@@ -97,29 +133,13 @@ func TestChangesMeanWhatTheySay(t *testing.T) {
 			func() { e.rename("rotated", "admin") },
 			[]string{"update kubernetes infra-kubernetes"},
 		},
-	} {
-		test.change()
-		slices.Sort(test.want)
-		if got := e.plan(); !slices.Equal(got, test.want) {
-			t.Errorf("%s: the plan is\n\t%s\nwant\n\t%s", name, strings.Join(got, "\n\t"), strings.Join(test.want, "\n\t"))
-		}
-		test.back()
-	}
-	if got, want := e.plan("--replace", e.urn("infra-cluster")), e.inCluster(); !slices.Equal(got, want) {
-		t.Errorf("another cluster: the plan is\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
-
-	e.set("ray-on-aks:infra.tags", map[string]any{"cost": "research"})
-	for _, step := range e.plan() {
-		if kind := strings.Fields(step)[1]; !strings.HasPrefix(step, "update ") || !slices.Contains(tagged, kind) {
-			t.Errorf("a tag makes the step %q", step)
-		}
 	}
 }
 
-// tagged are the kinds that have tags, and the provider, which is made of the
-// cluster. Identities keep those that they are made with.
-var tagged = []string{"ResourceGroup", "ManagedCluster", "AgentPool", "StorageAccount", "kubernetes"}
+// tagged are the kinds that have tags, and the credentials, which name the
+// cluster's issuer: the preview of a cluster's update does not know it. Identities
+// keep the tags that they are made with.
+var tagged = []string{"AgentPool", "FederatedIdentityCredential", "ManagedCluster", "ResourceGroup", "StorageAccount"}
 
 // inCluster are the steps that make the cluster anew with all that is in it, and
 // what trusts its tokens.
@@ -151,7 +171,7 @@ func (e *env) urn(name string) string {
 }
 
 // teamsObjects are the steps that make, or take away, all that a team has.
-func (e *env) teamsObjects(op, team string) []string {
+func teamsObjects(op, team string) []string {
 	steps := []string{
 		"Namespace infra-namespace-", "ServiceAccount infra-service-account-", "ConfigMap infra-platform-", "UserAssignedIdentity infra-identity-",
 		"RoleAssignment infra-blobs-", "ClusterQueue queues-cluster-queue-", "LocalQueue queues-local-queue-",
@@ -197,38 +217,4 @@ func (e *env) plan(options ...string) []string {
 		steps[fmt.Sprintf("%s %s %s", s.Op, s.URN.Type().Name(), name)] = true
 	}
 	return slices.Sorted(maps.Keys(steps))
-}
-
-// cloudMoves changes what the autoscaler, automatic upgrades and AKS itself
-// change in a cluster that nobody touches.
-func (e *env) cloudMoves() {
-	e.Helper()
-	must(e.T, cloud.Open(e.dir.Cloud()).Update(func(r cloud.Resources) error {
-		for id, record := range r {
-			switch {
-			case strings.Contains(id, "/agentPools/"):
-				record.Outputs["count"] = 1.0
-				record.Outputs["currentOrchestratorVersion"] = "1.35.9"
-				record.Outputs["nodeImageVersion"] = "AKSUbuntu-2204gen2containerd-202612.01.0"
-			case strings.HasSuffix(record.Type, ":ManagedCluster"):
-				record.Outputs["currentKubernetesVersion"] = "1.35.9"
-			}
-		}
-		return nil
-	}))
-}
-
-// rename gives the cluster's user another name, which makes its kubeconfig
-// another, as when its certificates are rotated.
-func (e *env) rename(user, other string) {
-	e.Helper()
-	path := e.kubeconfig()
-	data, err := os.ReadFile(path)
-	must(e.T, err)
-	renamed := bytes.ReplaceAll(data, []byte("name: "+user), []byte("name: "+other))
-	renamed = bytes.ReplaceAll(renamed, []byte("user: "+user), []byte("user: "+other))
-	if bytes.Equal(data, renamed) {
-		e.Fatalf("the kubeconfig has no user %s:\n%s", user, data)
-	}
-	must(e.T, os.WriteFile(path, renamed, 0o600))
 }

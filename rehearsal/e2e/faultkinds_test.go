@@ -30,8 +30,9 @@ type fault struct {
 	delay time.Duration
 	// name is that of the team.
 	name string
-	// met is what became of the update.
-	met string
+	// met is what became of the update, and struck says that the fault happened.
+	met    string
+	struck bool
 }
 
 func (f *fault) String() string {
@@ -121,16 +122,13 @@ func (e *env) suffer(f *fault) {
 	}}
 	err = e.engine.Run(e.Context(), steps, "up", "--yes", "--skip-preview")
 	struck.Wait()
-	switch {
-	case err != nil:
+	f.struck = problem == nil && (f.strike != nil && steps.seen >= f.step || f.arm != nil && err != nil)
+	f.met = "the update went well"
+	if err != nil {
 		f.met = "the update failed"
-	case f.strike != nil && steps.seen < f.step:
-		f.met = "the update had no such step"
-	default:
-		f.met = "the update went well"
 	}
-	if problem != nil {
-		f.met += fmt.Sprintf(" (not struck: %v)", problem)
+	if !f.struck {
+		f.met += fmt.Sprintf(", without the fault: of %d steps; %v", steps.seen, problem)
 	}
 }
 

@@ -63,6 +63,16 @@ func (e *env) snapshot(name string) state {
 	for object := range e.objects() {
 		put("cluster", object, nil)
 	}
+	queues, err := e.reader().Kueue.KueueV1beta2().ClusterQueues().List(e.Context(), metav1.ListOptions{})
+	must(e.T, err)
+	for _, q := range queues.Items {
+		put("cluster", "what ClusterQueue "+q.Name+" says", q.Spec)
+	}
+	flavors, err := e.reader().Kueue.KueueV1beta2().ResourceFlavors().List(e.Context(), metav1.ListOptions{})
+	must(e.T, err)
+	for _, f := range flavors.Items {
+		put("cluster", "what ResourceFlavor "+f.Name+" says", f.Spec)
+	}
 	jobs, err := e.reader().Jobs(e.Context())
 	must(e.T, err)
 	for _, j := range jobs {
@@ -127,6 +137,9 @@ func (s state) after(e *env, f *fault) error {
 	}
 }
 
+// fiveLetters are what KubeRay puts at the end of a cluster's name.
+var fiveLetters = regexp.MustCompile(`-[a-z0-9]{5}$`)
+
 // watchClusters looks until it is asked whether ever a job ran twice at a time:
 // whether it had two heads that nobody was taking away.
 func (e *env) watchClusters() func() error {
@@ -151,8 +164,7 @@ func (e *env) watchClusters() func() error {
 			for _, pod := range pods.Items {
 				if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
 					// A cluster has the name of its job, and five letters.
-					cluster := pod.Labels[rayutils.RayClusterLabelKey]
-					heads[pod.Namespace+"/"+cluster[:strings.LastIndexByte(cluster, '-')]]++
+					heads[pod.Namespace+"/"+fiveLetters.ReplaceAllString(pod.Labels[rayutils.RayClusterLabelKey], "")]++
 				}
 			}
 			for job, n := range heads {

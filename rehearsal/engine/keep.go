@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -38,19 +39,20 @@ func (e *Engine) keepLastWhole() (stop func() error, err error) {
 		return nil, errors.Join(fmt.Errorf("watching the stack's state: %w", err), watcher.Close())
 	}
 	// A state is named at once, before the next takes its place, and looked at later.
-	named, problems := make(chan string, 1024), make(chan error, 1)
+	named, failed, problems := make(chan string, 1024), make(chan error, 1), make(chan error, 1)
 	go func() {
 		defer close(named)
-		n := 0
-		for event := range watcher.Events {
-			if event.Name != e.stateFile() || !event.Has(fsnotify.Create) {
-				continue
-			}
-			n++
+		for n := 0; ; n++ {
 			name := fmt.Sprintf("%s.%d", e.keptFile(), n)
-			// One that is gone already was replaced by another, of which there is word, too.
-			if err := os.Link(event.Name, name); err == nil {
+			switch err := os.Link(e.stateFile(), name); {
+			case err == nil:
 				named <- name
+			case !errors.Is(err, fs.ErrNotExist):
+				failed <- fmt.Errorf("keeping the stack's state: %w", err)
+				return
+			}
+			if !another(watcher, e.stateFile()) {
+				return
 			}
 		}
 	}()
@@ -59,9 +61,32 @@ func (e *Engine) keepLastWhole() (stop func() error, err error) {
 		for name := range named {
 			problem = errors.Join(problem, e.keepIfWhole(name))
 		}
+		select {
+		case err := <-failed:
+			problem = errors.Join(problem, err)
+		default:
+		}
 		problems <- problem
 	}()
 	return func() error { return errors.Join(watcher.Close(), <-problems) }, nil
+}
+
+// another waits until a file of the name is put in the place of the last one. It
+// answers false at the end of the watch. An overflow is no end: what comes next
+// is seen again.
+func another(watcher *fsnotify.Watcher, name string) bool {
+	for {
+		select {
+		case event, open := <-watcher.Events:
+			if !open || event.Name == name && event.Has(fsnotify.Create) {
+				return open
+			}
+		case _, open := <-watcher.Errors:
+			if !open {
+				return false
+			}
+		}
+	}
 }
 
 // keepIfWhole makes the named state the one that is kept, unless it is cut off.

@@ -35,11 +35,11 @@ func (e *Engine) mend(ctx context.Context) error {
 	return err
 }
 
-// brokenOff says whether an engine has left its lock on a stack, or operations
+// brokenOff says whether an engine has left its lock on the stack, or operations
 // that it has not seen the end of.
 func (e *Engine) brokenOff() (bool, error) {
 	found := false
-	err := filepath.WalkDir(e.Dir.Join("state", ".pulumi", "locks"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(e.Dir.Join("state", ".pulumi", "locks", "organization", project, e.Stack), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ray-on-aks/rehearsal/azurenative"
@@ -36,6 +37,9 @@ func Adopt(export []byte) (edited []byte, adopted, dropped []string, err error) 
 	}
 	resources, _ := deployment["resources"].([]any)
 	operations, _ := deployment["pending_operations"].([]any)
+	if len(operations) == 0 {
+		return export, nil, nil, nil
+	}
 	delete(deployment, "pending_operations")
 	for _, entry := range operations {
 		operation, _ := entry.(map[string]any)
@@ -48,14 +52,19 @@ func Adopt(export []byte) (edited []byte, adopted, dropped []string, err error) 
 			continue
 		}
 		urn, _ := resource["urn"].(string)
-		if token, _ := resource["type"].(string); !strings.HasPrefix(token, "azure-native:") || present(resources, urn) {
+		place := indexOf(resources, func(r map[string]any) bool { return r["urn"] == urn })
+		if token, _ := resource["type"].(string); !strings.HasPrefix(token, "azure-native:") || place >= 0 && !isGone(resources[place]) {
 			dropped = append(dropped, urn)
 			continue
 		}
 		if resource["id"], err = id(resource, resources); err != nil {
 			return nil, nil, nil, fmt.Errorf("%s: %w", urn, err)
 		}
-		resources = append(resources, resource)
+		if place >= 0 {
+			resources[place] = resource
+		} else {
+			resources = append(resources, resource)
+		}
 		adopted = append(adopted, urn)
 	}
 	deployment["resources"] = resources
@@ -63,19 +72,20 @@ func Adopt(export []byte) (edited []byte, adopted, dropped []string, err error) 
 	return edited, adopted, dropped, err
 }
 
-// present says whether the deployment has a resource of that URN, as while it is
-// being replaced.
-func present(resources []any, urn string) bool {
-	return find(resources, func(r map[string]any) bool { return r["urn"] == urn }) != nil
+// isGone says whether the resource was deleted, and stands there until that which
+// replaces it has been created.
+func isGone(resource any) bool {
+	r, _ := resource.(map[string]any)
+	return r["pendingReplacement"] == true
 }
 
 // id is the ARM id of a resource of azure-native.
 func id(resource map[string]any, resources []any) (string, error) {
 	reference, _ := resource["provider"].(string)
-	provider := find(resources, func(r map[string]any) bool {
-		return reference == fmt.Sprintf("%v::%v", r["urn"], r["id"])
-	})
-	given, _ := provider["inputs"].(map[string]any)
+	var given map[string]any
+	if i := indexOf(resources, func(r map[string]any) bool { return reference == fmt.Sprintf("%v::%v", r["urn"], r["id"]) }); i >= 0 {
+		given, _ = resources[i].(map[string]any)["inputs"].(map[string]any)
+	}
 	subscription, ok := given["subscriptionId"].(string)
 	if !ok {
 		return "", fmt.Errorf("its provider %q names no subscription", reference)
@@ -85,11 +95,9 @@ func id(resource map[string]any, resources []any) (string, error) {
 	return azurenative.ID(token, subscription, inputs)
 }
 
-func find(resources []any, is func(map[string]any) bool) map[string]any {
-	for _, entry := range resources {
-		if r, ok := entry.(map[string]any); ok && is(r) {
-			return r
-		}
-	}
-	return nil
+func indexOf(resources []any, is func(map[string]any) bool) int {
+	return slices.IndexFunc(resources, func(entry any) bool {
+		r, ok := entry.(map[string]any)
+		return ok && is(r)
+	})
 }

@@ -63,6 +63,40 @@ func TestWhatIsBeingReplacedIsLeft(t *testing.T) {
 	if err != nil || len(adopted) > 0 || !slices.Equal(dropped, []string{poolURN, objectURN}) {
 		t.Errorf("adopts %v, drops %v, %v", adopted, dropped, err)
 	}
+	gone := strings.Replace(there, `"id": "old"`, `"id": "old", "pendingReplacement": true`, 1)
+	edited, adopted, _, err := interrupted.Adopt([]byte(gone))
+	if err != nil || !slices.Equal(adopted, []string{poolURN}) || strings.Count(string(edited), `"`+poolURN+`"`) != 1 || strings.Contains(string(edited), `"old"`) {
+		t.Errorf("in the place of what is gone it adopts %v, %v:\n%s", adopted, err, edited)
+	}
+}
+
+// Where what was adopted cannot be looked for, the state is left as it was, and the
+// next try finds the same.
+func TestRecoverCanBeRepeated(t *testing.T) {
+	state := []byte(export)
+	refreshed := 0
+	pulumi := func(_ context.Context, args ...string) (out []byte, err error) {
+		switch {
+		case args[0] == "cancel":
+			return nil, errors.New("nothing to cancel")
+		case args[1] == "export":
+			return state, nil
+		case args[1] == "import":
+			state, err = os.ReadFile(args[3])
+			return nil, err
+		}
+		if refreshed++; refreshed == 1 {
+			return nil, errors.New("too many requests")
+		}
+		return nil, nil
+	}
+	if _, _, err := interrupted.Recover(t.Context(), pulumi); err == nil || !strings.Contains(err.Error(), "too many requests") || string(state) != export {
+		t.Fatalf("%v, and the state is %s", err, state)
+	}
+	adopted, _, err := interrupted.Recover(t.Context(), pulumi)
+	if err != nil || !slices.Equal(adopted, []string{poolURN}) {
+		t.Fatalf("adopts %v, %v", adopted, err)
+	}
 }
 
 // The state is written before what was adopted is looked for, and only that is.

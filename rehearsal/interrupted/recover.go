@@ -1,7 +1,9 @@
 package interrupted
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,15 +16,22 @@ type Pulumi func(ctx context.Context, args ...string) ([]byte, error)
 // about to create; nothing else may be using the stack. It answers the URNs of
 // what was there after all, and of what an update has to create again.
 func Recover(ctx context.Context, pulumi Pulumi) (adopted, dropped []string, err error) {
-	if out, err := pulumi(ctx, "cancel", "--yes"); err != nil {
-		return nil, nil, fmt.Errorf("cancelling the update that was broken off: %w\n%s", err, out)
+	// A backend may say that there is nothing to cancel. If there is, what follows fails.
+	out, cancelErr := pulumi(ctx, "cancel", "--yes")
+	if cancelErr != nil {
+		cancelErr = fmt.Errorf("cancelling the update that was broken off: %w\n%s", cancelErr, out)
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, cancelErr)
+		}
+	}()
 	export, err := pulumi(ctx, "stack", "export")
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the stack's state: %w\n%s", err, export)
 	}
 	edited, adopted, dropped, err := Adopt(export)
-	if err != nil || len(adopted)+len(dropped) == 0 {
+	if err != nil || bytes.Equal(edited, export) {
 		return nil, nil, err
 	}
 	folder, err := os.MkdirTemp("", "interrupted-")
@@ -30,12 +39,18 @@ func Recover(ctx context.Context, pulumi Pulumi) (adopted, dropped []string, err
 		return nil, nil, err
 	}
 	defer os.RemoveAll(folder)
-	file := filepath.Join(folder, "state.json")
-	if err := os.WriteFile(file, edited, 0o600); err != nil {
-		return nil, nil, err
+	write := func(ctx context.Context, state []byte) error {
+		file := filepath.Join(folder, "state.json")
+		if err := os.WriteFile(file, state, 0o600); err != nil {
+			return err
+		}
+		if out, err := pulumi(ctx, "stack", "import", "--file", file); err != nil {
+			return fmt.Errorf("writing the stack's state: %w\n%s", err, out)
+		}
+		return nil
 	}
-	if out, err := pulumi(ctx, "stack", "import", "--file", file); err != nil {
-		return nil, nil, fmt.Errorf("writing the stack's state: %w\n%s", err, out)
+	if err := write(ctx, edited); err != nil {
+		return nil, nil, err
 	}
 	if len(adopted) == 0 {
 		return nil, dropped, nil
@@ -45,7 +60,9 @@ func Recover(ctx context.Context, pulumi Pulumi) (adopted, dropped []string, err
 		args = append(args, "--target", urn)
 	}
 	if out, err := pulumi(ctx, args...); err != nil {
-		return nil, nil, fmt.Errorf("looking for what the broken-off update created: %w\n%s", err, out)
+		// What was not looked for must not stand there as if it had been found.
+		return nil, nil, errors.Join(fmt.Errorf("looking for what the broken-off update created: %w\n%s", err, out),
+			write(context.WithoutCancel(ctx), export))
 	}
 	return adopted, dropped, nil
 }

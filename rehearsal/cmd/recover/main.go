@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"ray-on-aks/rehearsal/interrupted"
 )
@@ -20,18 +21,26 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	stack := flag.String("stack", "", "the stack to mend")
+	yes := flag.Bool("yes", false, "nobody is updating the stack")
 	flag.Parse()
-	if err := run(ctx, *stack); err != nil {
+	if err := run(ctx, *stack, *yes); err != nil {
 		fmt.Fprintln(os.Stderr, "recover:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, stack string) error {
+func run(ctx context.Context, stack string, yes bool) error {
+	if !yes {
+		return fmt.Errorf("this cancels whatever update of %s is under way, also a colleague's; if there is none, repeat it with YES=1", stack)
+	}
 	adopted, dropped, err := interrupted.Recover(ctx, func(ctx context.Context, args ...string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, "pulumi", append(args, "--stack", stack, "--non-interactive")...)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, os.Stderr
+		// Of its own group, and asked to end: killed, it would leave what this mends.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+		cmd.WaitDelay = time.Minute
 		err := cmd.Run()
 		return out.Bytes(), err
 	})

@@ -38,7 +38,7 @@ func TestRealRay(t *testing.T) {
 	e.set(workloadsKey+"stage.env.STAGE_ITEMS", "qwen,viggo")
 	e.set(workloadsKey+"llm-training.workers", 1)
 	e.set(workloadsKey+"llm-training.priority", "low")
-	for name, value := range map[string]string{"LLM_THREADS": "1", "LLM_MAX_STEPS": "12", "LLM_CHECKPOINT_STEPS": "2"} {
+	for name, value := range map[string]string{"LLM_THREADS": "1", "LLM_MAX_STEPS": "40", "LLM_CHECKPOINT_STEPS": "2"} {
 		e.set(workloadsKey+"llm-training.env."+name, value)
 	}
 	e.pulumi("up", "--yes")

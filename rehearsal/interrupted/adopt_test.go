@@ -70,6 +70,27 @@ func TestWhatIsBeingReplacedIsLeft(t *testing.T) {
 	}
 }
 
+// An install that was broken off is found by its namespace and name, and taken away.
+func TestBrokenOffInstallsAreTakenAway(t *testing.T) {
+	const urn = stackURN + "kubernetes:helm.sh/v3:Release::infra-kueue"
+	state := []byte(`{"deployment": {"resources": [], "pending_operations": [{"type": "creating", "resource": {"urn": "` + urn +
+		`", "type": "kubernetes:helm.sh/v3:Release", "inputs": {"name": "kueue", "namespace": "kueue-system"}}}]}}`)
+	var last string
+	_, _, err := interrupted.Recover(t.Context(), func(_ context.Context, args ...string) (out []byte, err error) {
+		last = strings.Join(args, " ")
+		switch args[1] {
+		case "export":
+			return state, nil
+		case "import":
+			state, err = os.ReadFile(args[3])
+		}
+		return nil, err
+	})
+	if want := "destroy --yes --skip-preview --target " + urn; err != nil || last != want || !strings.Contains(string(state), `"kueue-system/kueue"`) {
+		t.Errorf("the last command is %q, want %q; %v; the state is %s", last, want, err, state)
+	}
+}
+
 // Where what was adopted cannot be looked for, the state is left as it was, and the
 // next try finds the same.
 func TestRecoverCanBeRepeated(t *testing.T) {

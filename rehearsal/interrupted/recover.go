@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Pulumi runs a pulumi command on the stack and answers what it prints.
@@ -63,6 +64,15 @@ func Recover(ctx context.Context, pulumi Pulumi) (adopted, dropped []string, err
 		// What was not looked for must not stand there as if it had been found.
 		return nil, nil, errors.Join(fmt.Errorf("looking for what the broken-off update created: %w\n%s", err, out),
 			write(context.WithoutCancel(ctx), export))
+	}
+	// Helm can neither go on with an install that was broken off nor repeat it.
+	for _, urn := range adopted {
+		if !strings.Contains(urn, release+"::") {
+			continue
+		}
+		if out, err := pulumi(ctx, "destroy", "--yes", "--skip-preview", "--target", urn); err != nil {
+			return nil, nil, fmt.Errorf("taking away an install that was broken off: %w\n%s", err, out)
+		}
 	}
 	return adopted, dropped, nil
 }

@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,18 +17,21 @@ import (
 	"ray-on-aks/rehearsal/process"
 )
 
-// TestCrashes kills the supervisor without warning, then the engine, and then
-// the rehearsal itself in the middle of an update. After each, the same command
-// once more is all that it takes; what is left of the last can be cleaned.
+// TestCrashes kills the engine while Helm installs, the supervisor without warning,
+// then the engine, and then the rehearsal itself in the middle of an update. After
+// each, the same command once more is all that it takes; what is left of the last
+// can be cleaned.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, "e2e-crash")
 	e.outcome(1)
-	made := changes(e.rehearseUp())["created"]
-	if made < 50 {
-		t.Errorf("the rehearsal made only %d resources", made)
+	e.killMidInstall()
+	e.rehearseUp()
+	unchanged := regexp.MustCompile(`\d+ unchanged`).FindString(e.rehearseUp())
+	made := 0
+	if _, err := fmt.Sscan(unchanged, &made); err != nil || made < 50 {
+		t.Errorf("the rehearsal made only %q; %v", unchanged, err)
 	}
-	unchanged := fmt.Sprintf("%d unchanged", made)
 	run := e.runOf("smoke")
 	before, err := e.job(run)
 	must(t, err)
@@ -54,6 +59,27 @@ func TestCrashes(t *testing.T) {
 	}
 	if _, err := os.Stat(string(e.dir)); !os.IsNotExist(err) {
 		t.Errorf("down left the folder %s: %v", e.dir, err)
+	}
+}
+
+// killMidInstall brings the stack up and kills the engine while Helm waits for
+// Kueue.
+func (e *env) killMidInstall() {
+	e.Helper()
+	cmd := exec.Command(e.rehearse, "-root", e.root, "-dir", string(e.dir), "up")
+	out, err := cmd.StdoutPipe()
+	must(e.T, err)
+	must(e.T, cmd.Start())
+	killed := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.Contains(lines.Text(), "Release infra-kueue creating") && !killed {
+			time.Sleep(time.Second)
+			must(e.T, kill(e.enginePID()))
+			killed = true
+		}
+	}
+	if err := cmd.Wait(); err == nil || !killed {
+		e.Fatalf("the engine was not killed in an install: %v", err)
 	}
 }
 

@@ -65,14 +65,26 @@ func Recover(ctx context.Context, pulumi Pulumi) (adopted, dropped []string, err
 		return nil, nil, errors.Join(fmt.Errorf("looking for what the broken-off update created: %w\n%s", err, out),
 			write(context.WithoutCancel(ctx), export))
 	}
-	// Helm can neither go on with an install that was broken off nor repeat it.
+	return adopted, dropped, uninstall(ctx, pulumi, adopted)
+}
+
+// uninstall takes away the releases among what was adopted that were found: Helm can
+// neither go on with an install that was broken off nor repeat it.
+func uninstall(ctx context.Context, pulumi Pulumi, adopted []string) error {
 	for _, urn := range adopted {
 		if !strings.Contains(urn, release+"::") {
 			continue
 		}
+		found, err := pulumi(ctx, "stack", "export")
+		if err != nil {
+			return fmt.Errorf("reading the stack's state: %w\n%s", err, found)
+		}
+		if !bytes.Contains(found, []byte(`"`+urn+`"`)) {
+			continue // Helm had not begun
+		}
 		if out, err := pulumi(ctx, "destroy", "--yes", "--skip-preview", "--target", urn); err != nil {
-			return nil, nil, fmt.Errorf("taking away an install that was broken off: %w\n%s", err, out)
+			return fmt.Errorf("taking away an install that was broken off: %w\n%s", err, out)
 		}
 	}
-	return adopted, dropped, nil
+	return nil
 }

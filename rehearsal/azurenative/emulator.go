@@ -98,8 +98,6 @@ func (e *emulator) configure(given map[string]any) error {
 	return nil
 }
 
-func (e *emulator) fault(ctx context.Context, o Operation) error { return e.options.Fault(ctx, o) }
-
 func (e *emulator) kind(token string, spec spec, table inputTable) provider.Kind {
 	path := map[string]bool{}
 	for _, key := range spec.pathKeys() {

@@ -73,10 +73,16 @@ func (f *filedFaults) ask(_ context.Context, o Operation) error {
 	return nil
 }
 
+// fault answers the refusal of an operation, before or after the cloud has
+// accepted it.
+func (r lifecycle) fault(ctx context.Context, verb, id string, accepted bool) error {
+	return r.options.Fault(ctx, Operation{Verb: verb, Type: r.token, ID: id, Accepted: accepted})
+}
+
 // failing answers the failure of an operation that was accepted, which its
 // resource then says of itself.
 func (r lifecycle) failing(ctx context.Context, verb, id string, live map[string]any) error {
-	refusal := r.fault(ctx, Operation{Verb: verb, Type: r.token, ID: id, Accepted: true})
+	refusal := r.fault(ctx, verb, id, true)
 	if refusal == nil {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (r lifecycle) create(ctx context.Context, inputs map[string]any) (string, m
 	if err != nil {
 		return "", nil, err
 	}
-	if err := r.fault(ctx, Operation{Verb: "create", Type: r.token, ID: id}); err != nil {
+	if err := r.fault(ctx, "create", id, false); err != nil {
 		return "", nil, err
 	}
 	var live map[string]any
@@ -66,7 +66,7 @@ func (r lifecycle) create(ctx context.Context, inputs map[string]any) (string, m
 }
 
 func (r lifecycle) update(ctx context.Context, id string, inputs, _ map[string]any) (map[string]any, error) {
-	if err := r.fault(ctx, Operation{Verb: "update", Type: r.token, ID: id}); err != nil {
+	if err := r.fault(ctx, "update", id, false); err != nil {
 		return nil, err
 	}
 	var live map[string]any
@@ -125,7 +125,7 @@ func (r lifecycle) located(resources cloud.Resources, inputs map[string]any) map
 }
 
 func (r lifecycle) delete(ctx context.Context, id string, _ map[string]any) error {
-	if err := r.fault(ctx, Operation{Verb: "delete", Type: r.token, ID: id}); err != nil {
+	if err := r.fault(ctx, "delete", id, false); err != nil {
 		return err
 	}
 	clusters := map[string]bool{}

@@ -13,7 +13,7 @@ import (
 // an unchanged record gives the inputs back untouched, and an edit of the
 // cloud's file shows as a difference.
 func (r lifecycle) read(ctx context.Context, id string, inputs, state map[string]any) (provider.Live, error) {
-	if err := r.fault(ctx, Operation{Verb: "read", Type: r.token, ID: id}); err != nil {
+	if err := r.fault(ctx, "read", id, false); err != nil {
 		return provider.Live{}, err
 	}
 	var live provider.Live

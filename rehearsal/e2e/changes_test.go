@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/urn"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,15 +29,11 @@ func TestChangesMeanWhatTheySay(t *testing.T) {
 
 	e.cloudMoves()
 	e.pulumi("refresh", "--yes", "--skip-preview")
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		t.Errorf("after what the cloud changes by itself: %v", err)
-	}
+	e.unchanged("after what the cloud changes by itself")
 
 	run := e.runOf("smoke")
 	must(t, e.reader().Ray.RayV1().RayJobs("ray-weather").Delete(t.Context(), run, metav1.DeleteOptions{}))
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		t.Errorf("after a run was deleted by hand: %v", err)
-	}
+	e.unchanged("after a run was deleted by hand")
 	e.pulumi("refresh", "--yes", "--skip-preview")
 	if got := changes(e.pulumi("up", "--yes", "--skip-preview")); got["created"] != 1 || len(got) != 1 || e.runOf("smoke") != run {
 		t.Errorf("after a refresh the update made %v and the run %s, want %s again", got, e.runOf("smoke"), run)
@@ -146,7 +140,7 @@ var tagged = []string{"AgentPool", "FederatedIdentityCredential", "ManagedCluste
 func (e *env) inCluster() []string {
 	e.Helper()
 	steps := []string{"replace ManagedCluster infra-cluster", "replace kubernetes infra-kubernetes"}
-	resources, _ := e.export()
+	resources, _ := e.booked(e.pulumi("stack", "export"))
 	for _, r := range resources {
 		kind, ofKubernetes := r.URN.Type(), strings.HasPrefix(string(r.URN.Type()), "kubernetes:")
 		if ofKubernetes || slices.Contains([]string{"AgentPool", "FederatedIdentityCredential"}, string(kind.Name())) {
@@ -160,7 +154,7 @@ func (e *env) inCluster() []string {
 // urn is that of the resource of the name.
 func (e *env) urn(name string) string {
 	e.Helper()
-	resources, _ := e.export()
+	resources, _ := e.booked(e.pulumi("stack", "export"))
 	for _, r := range resources {
 		if r.URN.Name() == name {
 			return string(r.URN)
@@ -190,14 +184,12 @@ func teamsObjects(op, team string) []string {
 // things as they are. What is replaced is one step.
 func (e *env) plan(options ...string) []string {
 	e.Helper()
-	var out bytes.Buffer
-	start := time.Now()
-	if err := e.engine.Run(e.Context(), &out, append([]string{"preview", "--json"}, options...)...); err != nil {
-		e.Fatalf("%v: %s", err, regexp.MustCompile(`"message": ".*"`).FindAllString(out.String(), -1))
+	out, err := e.try(append([]string{"preview", "--json"}, options...)...)
+	if err != nil {
+		e.Fatalf("the preview fails: %s", regexp.MustCompile(`"message": ".*"`).FindAllString(out, -1))
 	}
-	e.Logf("pulumi preview: %.1f s", time.Since(start).Seconds())
 	// Warnings of the engine may stand before it.
-	_, text, _ := strings.Cut(out.String(), "{")
+	_, text, _ := strings.Cut(out, "{")
 	var preview struct {
 		Steps []struct {
 			Op  string

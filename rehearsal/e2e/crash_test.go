@@ -66,7 +66,7 @@ func TestCrashes(t *testing.T) {
 // Kueue.
 func (e *env) killMidInstall() {
 	e.Helper()
-	cmd := exec.Command(e.rehearse, "-root", e.root, "-dir", string(e.dir), "up")
+	cmd := e.rehearsing(string(e.dir), "up")
 	out, err := cmd.StdoutPipe()
 	must(e.T, err)
 	must(e.T, cmd.Start())
@@ -126,7 +126,7 @@ func (e *env) enginePID() int {
 func (e *env) killMidUpdate(victim func(*exec.Cmd) int) {
 	e.Helper()
 	var out bytes.Buffer
-	cmd := exec.Command(e.rehearse, "-root", e.root, "-dir", string(e.dir), "up")
+	cmd := e.rehearsing(string(e.dir), "up")
 	cmd.Stdout, cmd.Stderr = &out, &out
 	must(e.T, cmd.Start())
 	locks := e.dir.Join("state", ".pulumi", "locks", "organization", "ray-on-aks", "rehearsal", "*.json")
@@ -136,7 +136,7 @@ func (e *env) killMidUpdate(victim func(*exec.Cmd) int) {
 		}
 		return nil
 	})
-	must(e.T, syscall.Kill(victim(cmd), syscall.SIGKILL))
+	must(e.T, kill(victim(cmd)))
 	if err := cmd.Wait(); err == nil {
 		e.Fatalf("the rehearsal ended well although it was killed:\n%s", out.String())
 	}

@@ -69,11 +69,16 @@ func must(t *testing.T, err error) {
 // command runs the rehearse command on the rehearsal in path.
 func (e *env) command(path string, args ...string) string {
 	e.Helper()
-	out, err := exec.Command(e.rehearse, append([]string{"-root", e.root, "-dir", path}, args...)...).CombinedOutput()
+	out, err := e.rehearsing(path, args...).CombinedOutput()
 	if err != nil {
 		e.Fatalf("rehearse %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// rehearsing is the rehearse command on the rehearsal in path, ready to start.
+func (e *env) rehearsing(path string, args ...string) *exec.Cmd {
+	return exec.Command(e.rehearse, append([]string{"-root", e.root, "-dir", path}, args...)...)
 }
 
 // keepLogs prints the ends of the rehearsal's logs before they are removed.
@@ -97,7 +102,7 @@ func (e *env) supervise(flags ...string) {
 	log, err := os.OpenFile(e.dir.Join("logs", "supervisor.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	must(e.T, err)
 	defer log.Close()
-	cmd := exec.Command(e.rehearse, append(append([]string{"-root", e.root, "-dir", string(e.dir)}, flags...), "supervise")...)
+	cmd := e.rehearsing(string(e.dir), append(flags, "supervise")...)
 	cmd.Stdout, cmd.Stderr = log, log
 	must(e.T, cmd.Start())
 	go func() {
@@ -126,6 +131,14 @@ func (e *env) pulumi(args ...string) string {
 	return out
 }
 
+// unchanged asserts that an update changes nothing, at a time that is said in words.
+func (e *env) unchanged(when string) {
+	e.Helper()
+	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
+		e.Errorf("up %s: %v", when, err)
+	}
+}
+
 var changeLine = regexp.MustCompile(`(?m)^\s+[-+~]+\s*(\d+) (created|updated|deleted|replaced|to create|to delete|to update|to replace)`)
 
 // changes reads the summary at the end of an update's output.
@@ -149,9 +162,15 @@ func (e *env) outcome(seconds float64) {
 // outcomes says how jobs run whose names begin in these ways.
 func (e *env) outcomes(byPrefix map[string]raydash.Outcome) {
 	e.Helper()
-	data, err := json.Marshal(byPrefix)
+	e.tell(e.dir.Outcomes(), byPrefix)
+}
+
+// tell writes what a part of the rehearsal is to do into the file that it reads.
+func (e *env) tell(file string, what any) {
+	e.Helper()
+	data, err := json.Marshal(what)
 	must(e.T, err)
-	must(e.T, os.WriteFile(e.dir.Outcomes(), data, 0o600))
+	must(e.T, os.WriteFile(file, data, 0o600))
 }
 
 // kubeconfig is the path of the one cluster's kubeconfig, or "".

@@ -2,11 +2,9 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"regexp"
 	"sync"
 	"syscall"
@@ -104,9 +102,7 @@ func (e *env) suffer(f *fault) {
 	if f.arm != nil {
 		faults = append(faults, *f.arm)
 	}
-	data, err := json.Marshal(faults)
-	must(e.T, err)
-	must(e.T, os.WriteFile(e.dir.Faults(), data, 0o600))
+	e.tell(e.dir.Faults(), faults)
 	defer func() { must(e.T, os.Remove(e.dir.Faults())) }()
 
 	var struck sync.WaitGroup
@@ -120,7 +116,7 @@ func (e *env) suffer(f *fault) {
 			problem = f.strike(e)
 		})
 	}}
-	err = e.engine.Run(e.Context(), steps, "up", "--yes", "--skip-preview")
+	err := e.engine.Run(e.Context(), steps, "up", "--yes", "--skip-preview")
 	struck.Wait()
 	f.struck = problem == nil && (f.strike != nil && steps.seen >= f.step || f.arm != nil && err != nil)
 	f.met = "the update went well"
@@ -134,7 +130,7 @@ func (e *env) suffer(f *fault) {
 
 // again is what a user does after a fault.
 func (e *env) again() (string, error) {
-	out, err := exec.Command(e.rehearse, "-root", e.root, "-dir", string(e.dir), "pulumi", "up", "--yes", "--skip-preview").CombinedOutput()
+	out, err := e.rehearsing(string(e.dir), "pulumi", "up", "--yes", "--skip-preview").CombinedOutput()
 	return string(out), err
 }
 

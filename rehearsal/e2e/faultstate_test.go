@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ray-on-aks/rehearsal/cloud"
-	"ray-on-aks/rehearsal/report"
 )
 
 // state is all that a stack is, by name: in the engine's books, in the emulated
@@ -45,7 +44,7 @@ func (e *env) snapshot(name string) state {
 		}
 		s[key] = plain(string(text))
 	}
-	resources, pending := e.export()
+	resources, pending := e.booked(e.pulumi("stack", "export"))
 	for _, r := range resources {
 		// Secrets are encrypted anew each time.
 		delete(r.Inputs, "kubeconfig")
@@ -89,9 +88,9 @@ type booked struct {
 	Delete bool
 }
 
-// export reads the engine's books: its resources, and how many operations it has
-// not seen the end of.
-func (e *env) export() (resources []booked, pending int) {
+// booked reads the engine's books, as it exports them: its resources, and how many
+// operations it has not seen the end of.
+func (e *env) booked(exported string) (resources []booked, pending int) {
 	e.Helper()
 	var stack struct {
 		Deployment struct {
@@ -99,7 +98,7 @@ func (e *env) export() (resources []booked, pending int) {
 			Pending   []any `json:"pending_operations"`
 		}
 	}
-	must(e.T, json.Unmarshal([]byte(e.pulumi("stack", "export")), &stack))
+	must(e.T, json.Unmarshal([]byte(exported), &stack))
 	return stack.Deployment.Resources, len(stack.Deployment.Pending)
 }
 
@@ -145,16 +144,12 @@ var fiveLetters = regexp.MustCompile(`-[a-z0-9]{5}$`)
 func (e *env) watchClusters() func() error {
 	ctx, stop := context.WithCancel(e.Context())
 	done := make(chan error, 1)
-	kubeconfig := e.kubeconfig()
+	reader := e.reader()
 	go func() {
 		looked := 0
 		for ctx.Err() == nil {
 			time.Sleep(time.Second)
 			// While the API server is down nothing is seen, and nothing begins.
-			reader, err := report.Open(kubeconfig)
-			if err != nil {
-				continue
-			}
 			pods, err := reader.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: rayutils.RayNodeTypeLabelKey + "=" + string(rayv1.HeadNode)})
 			if err != nil {
 				continue

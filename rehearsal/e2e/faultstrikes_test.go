@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ray-on-aks/rehearsal/layout"
 	"ray-on-aks/rehearsal/process"
 )
 
@@ -43,17 +44,13 @@ func interruptTwice(e *env) error {
 // killPlugin kills a child of the engine by the name of its program.
 func (e *env) killPlugin(name string) error {
 	engine := e.enginePID()
-	entries, err := filepath.Glob("/proc/[0-9]*")
+	given, err := process.WithEnv(layout.EnvDir + "=" + string(e.dir))
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		var pid int
-		if _, err := fmt.Sscanf(filepath.Base(entry), "%d", &pid); err != nil {
-			continue
-		}
+	for _, pid := range given {
 		// A process that ends while it is looked at has no files any more.
-		line, err := os.ReadFile(filepath.Join(entry, "cmdline"))
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		program, _, _ := strings.Cut(string(line), "\x00")
 		if parent, parentErr := process.Parent(pid); err == nil && parentErr == nil && parent == engine && filepath.Base(program) == name {
 			return kill(pid)

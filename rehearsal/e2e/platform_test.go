@@ -112,9 +112,7 @@ func (e *env) removeWeather() {
 			e.Errorf("%s is gone or was made anew when another team went", name)
 		}
 	}
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		e.Errorf("up after a team has gone: %v", err)
-	}
+	e.unchanged("after a team has gone")
 }
 
 // free is how much of a flavor's resource no queue has given away, in whole

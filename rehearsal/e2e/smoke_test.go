@@ -62,13 +62,9 @@ func ended(j report.Job) bool   { return j.Ended() }
 func (e *env) noChanges(run, state string, in func(report.Job) bool) {
 	e.Helper()
 	e.awaitState(run, state, in)
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		e.Errorf("up while the job is %s: %v", state, err)
-	}
+	e.unchanged("while the job is " + state)
 	e.pulumi("refresh", "--yes", "--skip-preview")
-	if _, err := e.try("up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
-		e.Errorf("refresh and up while the job is %s: %v", state, err)
-	}
+	e.unchanged("after a refresh while the job is " + state)
 	if j, err := e.job(run); err != nil || !in(j) {
 		e.Errorf("%s left the state %s meanwhile, so it was not shown: %v", run, state, fmt.Sprint(j.Queue(), err))
 	}

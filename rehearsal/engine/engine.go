@@ -156,8 +156,7 @@ func (e *Engine) command(ctx context.Context, dir string, args ...string) *exec.
 	// A group of its own: the terminal's interrupt must not reach the engine
 	// beside ours, since it takes a second one as the order to drop everything.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = 30 * time.Second
+	process.Interruptible(cmd, 30*time.Second)
 	return cmd
 }
 
@@ -211,12 +210,22 @@ func (e *Engine) stackCommand(ctx context.Context, args ...string) *exec.Cmd {
 
 // Outputs answers the stack's outputs; secrets are masked.
 func (e *Engine) Outputs(ctx context.Context) (map[string]any, error) {
-	var data, problems bytes.Buffer
-	cmd := e.stackCommand(ctx, "stack", "output", "--json")
-	cmd.Stdout, cmd.Stderr = &data, &problems
-	if err := e.run(cmd); err != nil {
-		return nil, fmt.Errorf("reading the stack's outputs: %w\n%s", err, problems.String())
+	data, err := e.output(ctx, "stack", "output", "--json")
+	if err != nil {
+		return nil, fmt.Errorf("reading the stack's outputs: %w", err)
 	}
 	outputs := map[string]any{}
-	return outputs, json.Unmarshal(data.Bytes(), &outputs)
+	return outputs, json.Unmarshal(data, &outputs)
+}
+
+// output runs a pulumi command on the stack and answers what it prints; its
+// messages are in the error.
+func (e *Engine) output(ctx context.Context, args ...string) ([]byte, error) {
+	var data, problems bytes.Buffer
+	cmd := e.stackCommand(ctx, args...)
+	cmd.Stdout, cmd.Stderr = &data, &problems
+	if err := e.run(cmd); err != nil {
+		return nil, fmt.Errorf("pulumi %s: %w\n%s%s", args[0], err, data.String(), problems.String())
+	}
+	return data.Bytes(), nil
 }

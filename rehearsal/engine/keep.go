@@ -39,7 +39,8 @@ func (e *Engine) keepLastWhole() (stop func() error, err error) {
 		return nil, errors.Join(fmt.Errorf("watching the stack's state: %w", err), watcher.Close())
 	}
 	// A state is named at once, before the next takes its place, and looked at later.
-	named, failed, problems := make(chan string, 1024), make(chan error, 1), make(chan error, 1)
+	named, problems := make(chan string, 1024), make(chan error, 1)
+	var unnamed error // read when named is closed
 	go func() {
 		defer close(named)
 		for n := 0; ; n++ {
@@ -48,7 +49,7 @@ func (e *Engine) keepLastWhole() (stop func() error, err error) {
 			case err == nil:
 				named <- name
 			case !errors.Is(err, fs.ErrNotExist):
-				failed <- fmt.Errorf("keeping the stack's state: %w", err)
+				unnamed = fmt.Errorf("keeping the stack's state: %w", err)
 				return
 			}
 			if !another(watcher, e.stateFile()) {
@@ -61,12 +62,7 @@ func (e *Engine) keepLastWhole() (stop func() error, err error) {
 		for name := range named {
 			problem = errors.Join(problem, e.keepIfWhole(name))
 		}
-		select {
-		case err := <-failed:
-			problem = errors.Join(problem, err)
-		default:
-		}
-		problems <- problem
+		problems <- errors.Join(problem, unnamed)
 	}()
 	return func() error { return errors.Join(watcher.Close(), <-problems) }, nil
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"ray-on-aks/rehearsal/atomicfile"
 	"ray-on-aks/rehearsal/interrupted"
@@ -23,34 +22,19 @@ func (e *Engine) mend(ctx context.Context) error {
 	if err != nil || !broken {
 		return err
 	}
-	_, _, err = interrupted.Recover(ctx, func(ctx context.Context, args ...string) ([]byte, error) {
-		var out, problems bytes.Buffer
-		cmd := e.stackCommand(ctx, args...)
-		cmd.Stdout, cmd.Stderr = &out, &problems
-		if err := e.run(cmd); err != nil {
-			return nil, fmt.Errorf("pulumi %s: %w\n%s%s", args[0], err, out.String(), problems.String())
-		}
-		return out.Bytes(), nil
-	})
+	_, _, err = interrupted.Recover(ctx, e.output)
 	return err
 }
 
 // brokenOff says whether an engine has left its lock on the stack, or operations
 // that it has not seen the end of.
 func (e *Engine) brokenOff() (bool, error) {
-	found := false
-	err := filepath.WalkDir(e.Dir.Join("state", ".pulumi", "locks", "organization", project, e.Stack), func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		found = found || err == nil && !d.IsDir() && strings.HasSuffix(path, ".json")
-		return err
-	})
+	locks, err := filepath.Glob(e.Dir.Join("state", ".pulumi", "locks", "organization", project, e.Stack, "*.json"))
 	if err != nil {
-		return found, err
+		return false, err
 	}
 	state, err := e.wholeState()
-	return found || bytes.Contains(state, []byte(`"pending_operations"`)), err
+	return len(locks) > 0 || bytes.Contains(state, []byte(`"pending_operations"`)), err
 }
 
 // wholeState reads the stack's state. What an engine has written of it on a full

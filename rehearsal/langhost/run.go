@@ -17,6 +17,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/constant"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+
+	"ray-on-aks/rehearsal/process"
 )
 
 // grace is how long an interrupted program may take to end.
@@ -39,7 +41,7 @@ func (h *Host) Run(ctx context.Context, r *pulumirpc.RunRequest) (*pulumirpc.Run
 	cmd.Dir, cmd.Env = r.GetPwd(), append(os.Environ(), environment...)
 	// The engine shows the user what this process writes.
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	interruptible(cmd)
+	process.Interruptible(cmd, grace)
 	err = built.run(cmd)
 	var exit *exec.ExitError
 	switch {
@@ -107,7 +109,7 @@ func (h *Host) RunPlugin(r *pulumirpc.RunPluginRequest, stream pulumirpc.Languag
 	cmd.Stderr = writer(func(data []byte) error {
 		return sender.send(&pulumirpc.RunPluginResponse{Output: &pulumirpc.RunPluginResponse_Stderr{Stderr: data}})
 	})
-	interruptible(cmd)
+	process.Interruptible(cmd, grace)
 	err = built.run(cmd)
 	code := 0
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
@@ -116,12 +118,6 @@ func (h *Host) RunPlugin(r *pulumirpc.RunPluginRequest, stream pulumirpc.Languag
 		return err
 	}
 	return sender.send(&pulumirpc.RunPluginResponse{Output: &pulumirpc.RunPluginResponse_Exitcode{Exitcode: int32(code)}})
-}
-
-// interruptible lets a cancelled program end by itself before it is killed.
-func interruptible(cmd *exec.Cmd) {
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = grace
 }
 
 // sender makes a stream safe for two writers.

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"ray-on-aks/rehearsal/process"
 )
 
 // phaseLine is what a rehearsal prints of a phase.
@@ -53,9 +55,7 @@ func rehearsal(ctx context.Context, b *bench) (err error) {
 // rehearse runs the rehearse command on the bench's own folder.
 func (b *bench) rehearse(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(b.bin, "rehearse"), append([]string{"-root", b.root, "-dir", b.dir}, args...)...)
-	// So that it ends what it has started.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute
+	process.Interruptible(cmd, time.Minute)
 	cmd.Env = append(os.Environ(), b.mark())
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ray-on-aks/rehearsal/interrupted"
+	"ray-on-aks/rehearsal/process"
 )
 
 func main() {
@@ -39,8 +40,7 @@ func run(ctx context.Context, stack string, yes bool) error {
 		cmd.Stdout, cmd.Stderr = &out, os.Stderr
 		// Of its own group, and asked to end: killed, it would leave what this mends.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-		cmd.WaitDelay = time.Minute
+		process.Interruptible(cmd, time.Minute)
 		err := cmd.Run()
 		return out.Bytes(), err
 	})

@@ -152,10 +152,16 @@ def test_one_request_that_fails_is_the_only_one(chat):
 
 
 def test_ray_serve_finds_an_application_that_keeps_its_adapter(
-    llm_mount, llm_adapter, make_adapter, monkeypatch
+    llm_mount, llm_adapter, make_adapter, monkeypatch, tmp_path
 ):
     serve = pytest.importorskip("ray.serve")
-    env = {**SMALL, "RUN_ID": "s", "RUN_STORAGE": str(llm_mount), "SERVE_ENGINE": "transformers"}
+    env = {
+        **SMALL,
+        "RUN_ID": "s",
+        "RUN_STORAGE": str(llm_mount),
+        "SERVE_ENGINE": "transformers",
+        "SERVE_SCRATCH": str(tmp_path / "scratch"),
+    }
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     made = serve_llm.app

@@ -3,7 +3,6 @@
 package charttest
 
 import (
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"ray-on-aks/infra"
 	"ray-on-aks/internal/aks"
+	"ray-on-aks/internal/gomodule"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -28,11 +28,11 @@ import (
 // render returns the chart's manifests by file name.
 func render(t *testing.T) map[string]string {
 	t.Helper()
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue").Output()
+	dir, err := gomodule.Dir("sigs.k8s.io/kueue")
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart, err := loader.Load(filepath.Join(strings.TrimSpace(string(dir)), "charts", "kueue"))
+	chart, err := loader.Load(filepath.Join(dir, "charts", "kueue"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -22,6 +20,8 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
+
+	"ray-on-aks/internal/gomodule"
 )
 
 // sources are the folders of CRDs by API group.
@@ -76,11 +76,11 @@ func lookup(gvk runtimeschema.GroupVersionKind) (*validator, error) {
 	if !ok {
 		return nil, fmt.Errorf("no CRDs are known for %s", gvk)
 	}
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", source.module).Output()
+	dir, err := gomodule.Dir(source.module)
 	if err != nil {
-		return nil, fmt.Errorf("finding module %s: %w", source.module, err)
+		return nil, err
 	}
-	v, err := load(filepath.Join(strings.TrimSpace(string(dir)), source.folder), gvk)
+	v, err := load(filepath.Join(dir, source.folder), gvk)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,9 @@ const (
 	ProfileProd Profile = "prod"
 )
 
+// chartsFolder is where charts are that this program makes, beside the stack files.
+const chartsFolder = ".charts"
+
 // defaults returns the profile's configuration for a stack. It has no GPU pool: which sizes a subscription may use differs from region to
 // region, so a stack declares its own. Without one the stack is CPU only.
 func (p Profile) defaults(stack string) Config {
@@ -27,6 +30,7 @@ func (p Profile) defaults(stack string) Config {
 		Infra: infra.Args{
 			Name:           "ray-" + stack,
 			ServiceAccount: "ray-workload",
+			Charts:         chartsFolder,
 			Versions:       infraVersions(),
 			Cluster: infra.Cluster{
 				KubernetesVersion: KubernetesMinor,

@@ -30,6 +30,10 @@ const (
 	// KubeRayVersion is the operator chart's version and that of the API types and validators.
 	// https://github.com/ray-project/kuberay/releases/tag/v1.6.1
 	KubeRayVersion = "1.6.1"
+	// KueueEarlierVersion and KubeRayEarlierVersion are what a rehearsal upgrades from.
+	// https://github.com/kubernetes-sigs/kueue/releases/tag/v0.16.6
+	KueueEarlierVersion   = "0.16.6"
+	KubeRayEarlierVersion = "1.5.1"
 	// KubeRayChart is Microsoft's build of KubeRay's chart.
 	// https://learn.microsoft.com/azure/aks/ray-overview
 	KubeRayChart = chartRepository + "/kuberay-operator"

@@ -67,6 +67,8 @@ func TestRehearsalIsBuiltFromTheSameVersions(t *testing.T) {
 		{"kubernetes", "go.etcd.io/etcd/server/v3", EtcdVersion},
 		{"kubernetes", "sigs.k8s.io/kueue", KueueVersion},
 		{"kuberay", "github.com/ray-project/kuberay/ray-operator", KubeRayVersion},
+		{"kuberay-earlier", "github.com/ray-project/kuberay/ray-operator", KubeRayEarlierVersion},
+		{"kueue-earlier", "sigs.k8s.io/kueue", KueueEarlierVersion},
 		{"kwok", "sigs.k8s.io/kwok", KwokVersion},
 		{"pulumi", "github.com/pulumi/pulumi/pkg/v3", PulumiVersion},
 		{"pulumi-kubernetes", "github.com/pulumi/pulumi-kubernetes/sdk/v4", KubernetesProviderVersion},

@@ -35,6 +35,8 @@ type Args struct {
 	Location string `json:"-"`
 	// SubscriptionID is the Azure subscription (config azure-native:subscriptionId).
 	SubscriptionID string `json:"-"`
+	// Charts is the folder, relative to the project, that this program writes charts of its own into. Helm reads them from there.
+	Charts string `json:"-"`
 	// Versions are the pinned versions.
 	Versions Versions `json:"-"`
 }

@@ -24,7 +24,11 @@ const (
 )
 
 func (c *Infra) newCluster(ctx *pulumi.Context) error {
-	cluster, err := containerservice.NewManagedCluster(ctx, c.name+"-cluster", c.clusterArgs(), pulumi.Parent(c),
+	upgrades, err := upgradePath(ctx)
+	if err != nil {
+		return err
+	}
+	cluster, err := containerservice.NewManagedCluster(ctx, c.name+"-cluster", c.clusterArgs(), pulumi.Parent(c), upgrades,
 		pulumi.Protect(c.args.protects(protectCluster)), pulumi.DeleteBeforeReplace(true))
 	if err != nil {
 		return err

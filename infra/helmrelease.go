@@ -20,11 +20,18 @@ type helmRelease struct {
 	namespaceExists bool
 	chart           Chart
 	values          map[string]any
+	// skipCRDs leaves out what the chart has in crds/, since a release of its own brings it.
+	skipCRDs bool
+	// first is a release in the same namespace that this one needs.
+	first *helmRelease
+	// stays says that the release outlives its place in the program: with it would go what others have made of it.
+	stays bool
 }
 
 // The roles of the releases.
 const (
 	roleKubeRay       = "kuberay"
+	roleKubeRayCRDs   = "kuberay-crds"
 	roleKueue         = "kueue"
 	roleDevicePlugin  = "device-plugin"
 	roleGPUMonitoring = "gpu-monitoring"
@@ -32,6 +39,15 @@ const (
 
 // release is the registered resource; its outputs are of no use to anyone here.
 type release struct{ pulumi.CustomResourceState }
+
+// String says what is installed where: namespace/release, and the chart's version, or its folder.
+func (h helmRelease) String() string {
+	version := h.chart.Version
+	if version == "" {
+		version = h.chart.Location
+	}
+	return h.namespace + "/" + h.name + " " + version
+}
 
 func (h helmRelease) props() pulumi.Map {
 	props := pulumi.Map{
@@ -46,6 +62,9 @@ func (h helmRelease) props() pulumi.Map {
 		// Makes the provider report the release in the shape of the Release type, as the SDK asks it to.
 		"compat": pulumi.String("true"),
 	}
+	if h.skipCRDs {
+		props["skipCrds"] = pulumi.Bool(true)
+	}
 	if h.chart.Version != "" {
 		props["version"] = pulumi.String(h.chart.Version)
 	}
@@ -57,5 +76,6 @@ func (h helmRelease) props() pulumi.Map {
 
 func (h helmRelease) register(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOption) (*release, error) {
 	r := &release{}
+	opts = append(opts, pulumi.RetainOnDelete(h.stays))
 	return r, ctx.RegisterResource(releaseToken, name, h.props(), r, opts...)
 }

@@ -18,6 +18,7 @@ import (
 func valid() Args {
 	return Args{
 		Name: "ray-test", ServiceAccount: "ray-workload", Tenants: []Tenant{{Name: "ray", Namespace: "ray"}},
+		Charts:   ".charts",
 		Location: "eastus2", SubscriptionID: "00000000-0000-0000-0000-000000000000",
 		Versions: Versions{
 			Kubernetes: []string{"1.34", "1.35"},

@@ -31,17 +31,19 @@ type Mode string
 const (
 	// ModeInstall installs the operator by its Helm chart.
 	ModeInstall Mode = "install"
-	// ModePreinstalled takes an operator that is there already, for example as a managed extension of AKS.
+	// ModePreinstalled takes an operator that is there already, for example as a managed extension of AKS. KubeRay or Kueue that this program
+	// had installed stays in the cluster, and is no longer its own.
 	ModePreinstalled Mode = "preinstalled"
 )
 
 // Operator declares how one operator comes into the cluster.
 type Operator struct {
-	// Mode is `install` (default) or `preinstalled`.
+	// Mode is `install` (default) or `preinstalled`, which leaves KubeRay or Kueue in the cluster as it is.
 	Mode Mode `json:"mode"`
 	// Chart is an oci:// reference or a folder relative to the project. Default: the pinned one.
 	Chart string `json:"chart"`
-	// Version is the chart's version, for example 0.17.1. Default: the pinned one; a folder has its own.
+	// Version is the chart's version, for example 0.17.1. Default: the pinned one; a folder has its own. With another KubeRay its CRDs are
+	// to be applied by hand.
 	Version string `json:"version"`
 }
 

@@ -46,7 +46,11 @@ func (a Args) releases() ([]helmRelease, error) {
 	var all []helmRelease
 	o := a.Operators
 	if o.KubeRay.Mode == ModeInstall {
-		all = append(all, a.kubeRay())
+		crds, err := a.kubeRayCRDs()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a.kubeRay(crds))
 	}
 	if o.Kueue.Mode == ModeInstall {
 		kueue, err := a.kueue()
@@ -75,16 +79,16 @@ func (a Args) Releases() map[string]string {
 		return installed // New reports it
 	}
 	for _, r := range releases {
-		version := r.chart.Version
-		if version == "" {
-			version = r.chart.Location
+		installed[r.key] = r.String()
+		if r.first != nil {
+			installed[r.first.key] = r.first.String()
 		}
-		installed[r.key] = r.namespace + "/" + r.name + " " + version
 	}
 	return installed
 }
 
-func (a Args) kubeRay() helmRelease {
+// kubeRay is the operator, with its CRDs, which come first: a new operator may ask for kinds and fields that old ones lack.
+func (a Args) kubeRay(crds *helmRelease) helmRelease {
 	o := a.Operators.KubeRay
 	chart := o.or(a.Versions.KubeRay)
 	values := onSystemPool()
@@ -93,7 +97,10 @@ func (a Args) kubeRay() helmRelease {
 	if o.Chart == "" {
 		values["image"] = image(kubeRayImage, chart)
 	}
-	return helmRelease{role: roleKubeRay, key: "kuberay", name: kubeRayRelease, namespace: kubeRayNamespace, chart: chart, values: values}
+	return helmRelease{
+		role: roleKubeRay, key: "kuberay", name: kubeRayRelease, namespace: kubeRayNamespace, chart: chart, values: values,
+		first: crds, skipCRDs: crds != nil, stays: true,
+	}
 }
 
 func (a Args) kueue() (helmRelease, error) {
@@ -108,7 +115,7 @@ func (a Args) kueue() (helmRelease, error) {
 		maps.Copy(manager, onSystemPool())
 		values["controllerManager"] = manager
 	}
-	return helmRelease{role: roleKueue, key: "kueue", name: kueueRelease, namespace: kueueNamespace, chart: chart, values: values}, nil
+	return helmRelease{role: roleKueue, key: "kueue", name: kueueRelease, namespace: kueueNamespace, chart: chart, values: values, stays: true}, nil
 }
 
 // image is the operator's image where the pinned chart is used. A chart that config names brings its own.
@@ -120,11 +127,18 @@ func image(repository string, chart Chart) map[string]any {
 func (c *Infra) install(ctx *pulumi.Context, h helmRelease) error {
 	after := c.ready
 	if !h.namespaceExists {
-		namespace, err := c.newNamespace(ctx, h.role+"-namespace", h.namespace, nil)
+		namespace, err := c.newNamespace(ctx, h.role+"-namespace", h.namespace, nil, pulumi.RetainOnDelete(h.stays))
 		if err != nil {
 			return err
 		}
 		after = append(slices.Clone(after), namespace)
+	}
+	if h.first != nil {
+		r, err := h.first.register(ctx, c.name+"-"+h.first.role, c.child(pulumi.DependsOn(after)))
+		if err != nil {
+			return err
+		}
+		after = append(slices.Clone(after), r)
 	}
 	r, err := h.register(ctx, c.name+"-"+h.role, c.child(pulumi.DependsOn(after)))
 	if err != nil {

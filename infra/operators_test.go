@@ -129,13 +129,13 @@ func TestGPUOperatorsAreOnlyWhereGPUsAre(t *testing.T) {
 	serving := valid()
 	serving.Pools["serve"] = large().Pools["serve"]
 	for want, args := range map[string]Args{
-		"kuberay kueue": valid(), "device-plugin gpu-monitoring kuberay kueue": serving,
+		"kuberay kuberay-crds kueue": valid(), "device-plugin gpu-monitoring kuberay kuberay-crds kueue": serving,
 	} {
 		if got := releases(args); got != want {
 			t.Errorf("installs %s, want %s", got, want)
 		}
 	}
-	if got := releases(preinstalled); got != "kuberay kueue" {
+	if got := releases(preinstalled); got != "kuberay kuberay-crds kueue" {
 		t.Errorf("installs %s beside what is preinstalled", got)
 	}
 	if r := run(t, valid()); slices.ContainsFunc(r.Resources, func(res stacktest.Resource) bool { return strings.Contains(res.Name, "gpu") }) {

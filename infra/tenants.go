@@ -54,7 +54,9 @@ func (a Args) tenants() []Tenant {
 }
 
 // newNamespace makes a namespace with more labels than all have.
-func (c *Infra) newNamespace(ctx *pulumi.Context, role, name string, labels pulumi.StringMap) (*corev1.Namespace, error) {
+func (c *Infra) newNamespace(
+	ctx *pulumi.Context, role, name string, labels pulumi.StringMap, opts ...pulumi.ResourceOption,
+) (*corev1.Namespace, error) {
 	all := pulumi.StringMap{aks.LabelManagedBy: pulumi.String(aks.ManagedBy)}
 	maps.Copy(all, labels)
 	return corev1.NewNamespace(ctx, c.name+"-"+role, &corev1.NamespaceArgs{
@@ -62,7 +64,7 @@ func (c *Infra) newNamespace(ctx *pulumi.Context, role, name string, labels pulu
 			Name:   pulumi.String(name),
 			Labels: all,
 		},
-	}, c.child())
+	}, c.child(opts...))
 }
 
 // newPlatform tells the tenant's pods what is known only after creation, so that no workload has to hold an output.

@@ -12,7 +12,22 @@ import (
 const coldStart = 15 * time.Minute
 
 // Warnings say what works but may not do what was meant. They are for a configuration that is valid.
-func (a Args) Warnings() []string {
+func (a Args) Warnings() []string { return append(a.definitionsWarning(), a.coldWarning()...) }
+
+// definitionsWarning is for a KubeRay whose CRDs this program has not.
+func (a Args) definitionsWarning() []string {
+	o := a.Operators.KubeRay
+	if o.Mode != ModeInstall || a.definitionsKnown() {
+		return nil
+	}
+	chart := o.or(a.Versions.KubeRay)
+	return []string{fmt.Sprintf("infra.operators.kuberay.version: this program brings the CRDs of %s and no other: Helm installs those of %s if there are none, and "+
+		"never upgrades them; before an upgrade apply what its chart has in crds/: `helm show crds %s --version %[2]s | kubectl apply --server-side --force-conflicts -f -`",
+		a.Versions.KubeRay.Version, chart.Version, chart.Location)}
+}
+
+// coldWarning is for jobs that would be taken for stuck while their nodes are still coming.
+func (a Args) coldWarning() []string {
 	var cold []string
 	for _, name := range a.gpuPools() {
 		if a.Pools[name].Min == 0 && !a.Serves(name) {

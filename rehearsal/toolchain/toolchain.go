@@ -90,6 +90,19 @@ func Tools() []Tool {
 	}
 }
 
+// Earlier are releases of the operators that came before those of Tools. Only an
+// upgrade needs them.
+func Earlier() []Tool {
+	var earlier []Tool
+	for _, tool := range Tools() {
+		if set, ok := earlierSets[tool.Module]; ok {
+			tool.Set = set
+			earlier = append(earlier, tool)
+		}
+	}
+	return earlier
+}
+
 // Toolchain finds or builds the tools.
 type Toolchain struct {
 	// Sets is the folder that holds the pinned module sets.
@@ -116,10 +129,19 @@ func New(root string, log io.Writer) (*Toolchain, error) {
 
 // Ensure answers the path of every tool by name, building what is missing.
 func (t *Toolchain) Ensure(ctx context.Context) (map[string]string, error) {
+	return t.ensureAll(ctx, Tools())
+}
+
+// EnsureEarlier does so for the operators' earlier releases.
+func (t *Toolchain) EnsureEarlier(ctx context.Context) (map[string]string, error) {
+	return t.ensureAll(ctx, Earlier())
+}
+
+func (t *Toolchain) ensureAll(ctx context.Context, tools []Tool) (map[string]string, error) {
 	if err := os.MkdirAll(t.Cache, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the toolchain's cache: %w", err)
 	}
-	tools, paths := Tools(), map[string]string{}
+	paths := map[string]string{}
 	for i, tool := range tools {
 		path, err := t.ensure(ctx, tool, fmt.Sprintf("[%d/%d]", i+1, len(tools)))
 		if err != nil {

@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/semver"
 )
 
 const program = "package main\n\nfunc main() {}\n"
@@ -118,6 +121,30 @@ func TestEveryToolOfTheSetsHasAReleasedVersion(t *testing.T) {
 			t.Errorf("two tools are named %s", tool.Name)
 		}
 		names[tool.Name] = true
+	}
+}
+
+// TestEarlierReleasesAreEarlier: an upgrade from one is an upgrade, and the tool is
+// another one in the cache.
+func TestEarlierReleasesAreEarlier(t *testing.T) {
+	tools, err := New(filepath.Join("..", ".."), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := Earlier()
+	if len(earlier) != 2 {
+		t.Errorf("earlier releases of %v", earlier)
+	}
+	for _, old := range earlier {
+		i := slices.IndexFunc(Tools(), func(tool Tool) bool { return tool.Name == old.Name })
+		before, err := tools.version(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := tools.version(Tools()[i])
+		if err != nil || semver.Compare(before, now) >= 0 || semver.MajorMinor(before) == semver.MajorMinor(now) {
+			t.Errorf("%s: %s before %s; %v", old.Name, before, now, err)
+		}
 	}
 }
 

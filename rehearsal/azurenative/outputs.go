@@ -76,7 +76,7 @@ func clusterOutputs(w write) map[string]any {
 	out := map[string]any{
 		"fqdn": fqdn, "azurePortalFQDN": strings.Replace(fqdn, ".hcp.", ".portal.hcp.", 1),
 		"resourceUID": uid, "nodeResourceGroup": nodeGroup, "maxAgentPools": 100.0, "enableRBAC": true,
-		"currentKubernetesVersion": text(w.inputs, "kubernetesVersion"),
+		"currentKubernetesVersion": patchOf(text(w.inputs, "kubernetesVersion"), text(w.old, "currentKubernetesVersion")),
 		"powerState":               map[string]any{"code": "Running"},
 		"sku":                      map[string]any{"name": "Base", "tier": "Free"},
 		"supportPlan":              "KubernetesOfficial",
@@ -146,8 +146,9 @@ func poolDefaults(pool, cluster, old map[string]any) map[string]any {
 	out := map[string]any{
 		"count": count, "mode": "User", "osType": "Linux", "osSKU": "Ubuntu", "osDiskType": "Managed", "osDiskSizeGB": 128.0,
 		"maxPods": maxPods, "kubeletDiskType": "OS", "scaleDownMode": "Delete", "enableFIPS": false, "enableNodePublicIP": false,
-		"orchestratorVersion": version, "currentOrchestratorVersion": version, "nodeImageVersion": "AKSUbuntu-2204gen2containerd-emulated",
-		"powerState": map[string]any{"code": "Running"}, "provisioningState": "Succeeded",
+		"orchestratorVersion": version, "currentOrchestratorVersion": patchOf(version, text(old, "currentOrchestratorVersion")),
+		"nodeImageVersion": "AKSUbuntu-2204gen2containerd-emulated",
+		"powerState":       map[string]any{"code": "Running"}, "provisioningState": "Succeeded",
 		"upgradeSettings": map[string]any{"maxSurge": "10%"},
 	}
 	if pool["scaleSetPriority"] == "Spot" {

@@ -64,6 +64,9 @@ func allowCluster(w write) error {
 	if w.old == nil {
 		return nil
 	}
+	if err := allowUpgrade(text(w.old, "currentKubernetesVersion"), text(w.inputs, "kubernetesVersion")); err != nil {
+		return err
+	}
 	for _, item := range list(w.inputs, "agentPoolProfiles") {
 		pool, ok := item.(map[string]any)
 		if !ok {
@@ -92,9 +95,11 @@ func allowPool(w write) error {
 		return conflict("Conflict", "Agent pool %q exists already, inline in cluster %s.", lastSegment(w.id), lastSegment(id))
 	}
 	if w.old["mode"] == "System" && w.inputs["mode"] != "System" {
-		return allowPoolDelete(w.resources, w.id)
+		if err := allowPoolDelete(w.resources, w.id); err != nil {
+			return err
+		}
 	}
-	return nil
+	return allowPoolVersion(w)
 }
 
 // allowPoolDelete refuses to take the last system pool from a cluster.

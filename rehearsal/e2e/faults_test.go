@@ -27,7 +27,9 @@ func TestFaults(t *testing.T) {
 	e.supervise()
 	e.outcome(36000)
 	e.only(bystander)
-	e.unset(poolsKey + "serve")
+	for _, key := range []string{poolsKey + "serve", poolsKey + "a100", queuesKey + "teams.language"} {
+		e.unset(key) // a small stack makes for many faults
+	}
 	e.set("ray-on-aks:infra.storage", map[string]any{"containers": []any{"models"}})
 	e.set(smokeKey+"retries", 100)
 	e.pulumi("up", "--yes", "--skip-preview")

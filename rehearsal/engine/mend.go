@@ -22,7 +22,7 @@ func (e *Engine) mend(ctx context.Context) error {
 	if err != nil || !broken {
 		return err
 	}
-	_, _, err = interrupted.Recover(ctx, e.output)
+	_, err = interrupted.Recover(ctx, e.output)
 	return err
 }
 

@@ -20,10 +20,10 @@ import (
 
 // Adopt changes a deployment, in the form of `pulumi stack export`: creates that
 // were broken off become resources with the ids that Azure would have given
-// them, which a refresh then finds, or takes out again. So do Helm's releases, of
-// which none can take the name of one that is there. Others are struck out:
-// Kubernetes takes an object that is there for the one that is asked for, and what
-// is random is drawn anew. It answers the URNs of both.
+// them, which a refresh then finds, or takes out again. Others are struck out:
+// Kubernetes takes an object that is there for the one that is asked for, so does
+// Helm when its own record of the install is gone, and what is random is drawn anew.
+// It answers the URNs of both.
 func Adopt(export []byte) (edited []byte, adopted, dropped []string, err error) {
 	stack := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(export))
@@ -73,12 +73,9 @@ func Adopt(export []byte) (edited []byte, adopted, dropped []string, err error) 
 	return edited, adopted, dropped, err
 }
 
-// release is the type of what Helm installs.
-const release = "kubernetes:helm.sh/v3:Release"
-
 func adoptable(resource map[string]any) bool {
 	token, _ := resource["type"].(string)
-	return token == release || strings.HasPrefix(token, "azure-native:")
+	return strings.HasPrefix(token, "azure-native:")
 }
 
 // isGone says whether the resource was deleted, and stands there until that which
@@ -88,14 +85,10 @@ func isGone(resource any) bool {
 	return r["pendingReplacement"] == true
 }
 
-// id is the ARM id of a resource of azure-native, or the namespace and name of a
-// release.
+// id is the ARM id of a resource of azure-native.
 func id(resource map[string]any, resources []any) (string, error) {
 	token, _ := resource["type"].(string)
 	inputs, _ := resource["inputs"].(map[string]any)
-	if token == release {
-		return fmt.Sprintf("%v/%v", inputs["namespace"], inputs["name"]), nil
-	}
 	reference, _ := resource["provider"].(string)
 	var given map[string]any
 	if i := indexOf(resources, func(r map[string]any) bool { return reference == fmt.Sprintf("%v::%v", r["urn"], r["id"]) }); i >= 0 {

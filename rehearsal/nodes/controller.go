@@ -23,7 +23,7 @@ const scaleDownAfter = time.Minute
 // Controller keeps a cluster's nodes as its pools say.
 type Controller struct {
 	Cluster string
-	// Version is what the nodes' kubelets report, such as v1.35.3.
+	// Version is the API server's, such as v1.35.3.
 	Version string
 	Store   *cloud.Store
 	Client  kubernetes.Interface
@@ -75,7 +75,7 @@ func (c *Controller) sync(ctx context.Context) error {
 	err := c.Store.View(func(r cloud.Resources) error {
 		pools = Pools(r, c.Cluster)
 		for i := range pools {
-			pools[i].Version = c.Version
+			pools[i].Version = kubelet(pools[i].Version, c.Version)
 		}
 		return nil
 	})
@@ -94,6 +94,9 @@ func (c *Controller) sync(ctx context.Context) error {
 		}
 	}
 	if err := c.match(ctx, wanted); err != nil {
+		return err
+	}
+	if err := c.upgrade(ctx, wanted); err != nil {
 		return err
 	}
 	if err := c.reap(ctx); err != nil {

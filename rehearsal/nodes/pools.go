@@ -37,7 +37,7 @@ type Pool struct {
 	Labels           map[string]string
 	Taints           []string
 	Location         string
-	// Version is what its kubelets report; the supervisor knows it.
+	// Version is what its kubelets report, such as v1.35.3.
 	Version string
 }
 
@@ -92,7 +92,7 @@ func fromBody(body map[string]any, name string) Pool {
 	p := Pool{
 		Name: name, Mode: text(body, "mode"), Size: text(body, "vmSize"),
 		Count: number(body, "count"), Min: number(body, "minCount"), Max: number(body, "maxCount"),
-		Autoscaled: autoscaled, Labels: map[string]string{},
+		Autoscaled: autoscaled, Labels: map[string]string{}, Version: text(body, "currentOrchestratorVersion"),
 	}
 	labels, _ := body["nodeLabels"].(map[string]any)
 	for key := range labels {

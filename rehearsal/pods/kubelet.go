@@ -53,14 +53,19 @@ type Kubelet struct {
 }
 
 // program answers the program of the pod's first container and whether the
-// pod is a process pod at all.
-func (k *Kubelet) program(pod *corev1.Pod) (Program, bool) {
+// pod is a process pod at all: one of the image's version, or else any of it.
+func (k *Kubelet) program(pod *corev1.Pod) (found Program, ok bool) {
+	repository, tag := splitImage(pod.Spec.Containers[0].Image)
 	for _, p := range k.Programs {
-		if repository, _ := splitImage(pod.Spec.Containers[0].Image); strings.HasSuffix(repository, "/"+p.Image) {
+		switch {
+		case !strings.HasSuffix(repository, "/"+p.Image):
+		case p.serves(tag):
 			return p, true
+		case !ok:
+			found, ok = p, true
 		}
 	}
-	return Program{}, false
+	return found, ok
 }
 
 // splitImage cuts an image reference into repository and tag.

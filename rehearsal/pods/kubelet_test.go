@@ -48,8 +48,20 @@ func TestAProgramServesItsVersionAndItsReleaseBranch(t *testing.T) {
 	}
 }
 
+// Of two releases the one runs that the image is of; for a third the pod is told
+// that there is none, rather than left to KWOK.
+func TestAPodGetsTheReleaseOfItsImage(t *testing.T) {
+	k := &Kubelet{Programs: []Program{{"kueue/kueue", "/new", "v0.17.1"}, {"kueue/kueue", "/old", "v0.16.6"}}}
+	for tag, want := range map[string]string{"v0.17.1": "/new", "release-0.17": "/new", "v0.16.6": "/old", "v0.15.0": "/new"} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "registry.example/kueue/kueue:" + tag}}}}
+		if got, ok := k.program(pod); !ok || got.Path != want {
+			t.Errorf("%s: %s, want %s", tag, got.Path, want)
+		}
+	}
+}
+
 func TestOnlyPodsOfAKnownImageGetAProcess(t *testing.T) {
-	k := &Kubelet{Programs: []Program{{Image: "kueue/kueue"}}}
+	k := &Kubelet{Programs: []Program{{Image: "kueue/kueue", Version: "v0.17.1"}}}
 	for image, want := range map[string]bool{
 		"registry.example/kueue/kueue:v1": true, "registry.example/a/kueue/kueue@sha256:0": true,
 		"registry.example/kueue/kueue-viz:v1": false, "registry.example/my-kueue/kueue:v1": false, "kueue": false,

@@ -118,6 +118,7 @@ func (s *Supervisor) equip(ctx context.Context, c *cluster, dir, sockets, egress
 	if err := c.startKWOK(s, dir); err != nil {
 		return err
 	}
+	// Without any where the stack brings them.
 	if err := kuberay.Install(ctx, objects, s.kuberay); err != nil {
 		return fmt.Errorf("installing KubeRay: %w", err)
 	}

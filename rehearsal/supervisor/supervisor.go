@@ -60,10 +60,18 @@ type Supervisor struct {
 	began bool
 }
 
-// New prepares a supervisor: it finds the tools and renders the manifests. With
-// an environment of Python that has Ray, Ray's pods are real.
-func New(ctx context.Context, dir layout.Dir, tools *toolchain.Toolchain, python string, log *slog.Logger) (*Supervisor, error) {
-	s := &Supervisor{dir: dir, store: cloud.Open(dir.Cloud()), python: python, log: log, clusters: map[string]*cluster{}}
+// Options say what the clusters are made of.
+type Options struct {
+	// Python is an environment that has Ray: Ray's pods are real. Empty: simulated.
+	Python string
+	// Upgrades leaves KubeRay to the stack, and lets the operators' earlier releases
+	// run beside the pinned ones. Without it KubeRay is preinstalled.
+	Upgrades bool
+}
+
+// New prepares a supervisor: it finds the tools and renders the manifests.
+func New(ctx context.Context, dir layout.Dir, tools *toolchain.Toolchain, options Options, log *slog.Logger) (*Supervisor, error) {
+	s := &Supervisor{dir: dir, store: cloud.Open(dir.Cloud()), python: options.Python, log: log, clusters: map[string]*cluster{}}
 	var err error
 	if s.self, err = os.Executable(); err != nil {
 		return nil, err
@@ -71,20 +79,27 @@ func New(ctx context.Context, dir layout.Dir, tools *toolchain.Toolchain, python
 	if s.tools, err = tools.Ensure(ctx); err != nil {
 		return nil, err
 	}
-	_, kueueVersion, err := tools.Module(ctx, toolchain.KueueModule)
-	if err != nil {
+	if err := s.addPrograms(ctx, s.tools, tools.Module); err != nil {
 		return nil, err
 	}
-	kuberayModule, kuberayVersion, err := tools.Module(ctx, toolchain.KubeRayModule)
-	if err != nil {
-		return nil, err
+	if options.Upgrades {
+		earlier, err := tools.EnsureEarlier(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.addPrograms(ctx, earlier, tools.EarlierModule); err != nil {
+			return nil, err
+		}
 	}
 	if s.kwokModule, _, err = tools.Module(ctx, toolchain.KWOKModule); err != nil {
 		return nil, err
 	}
-	s.programs = []pods.Program{
-		{Image: "kueue/kueue", Path: s.tools["kueue"], Version: kueueVersion},
-		{Image: "kuberay/operator", Path: s.tools["kuberay-operator"], Version: kuberayVersion},
+	if options.Upgrades {
+		return s, nil
+	}
+	kuberayModule, _, err := tools.Module(ctx, toolchain.KubeRayModule)
+	if err != nil {
+		return nil, err
 	}
 	s.kuberay, err = kuberay.Build(kuberayModule, dir.Join("kuberay"))
 	return s, err

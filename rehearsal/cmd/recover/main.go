@@ -34,7 +34,7 @@ func run(ctx context.Context, stack string, yes bool) error {
 	if !yes {
 		return fmt.Errorf("this cancels whatever update of %s is under way, also a colleague's; if there is none, repeat it with YES=1", stack)
 	}
-	adopted, dropped, err := interrupted.Recover(ctx, func(ctx context.Context, args ...string) ([]byte, error) {
+	mended, err := interrupted.Recover(ctx, func(ctx context.Context, args ...string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, "pulumi", append(args, "--stack", stack, "--non-interactive")...)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, os.Stderr
@@ -47,11 +47,12 @@ func run(ctx context.Context, stack string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	for _, urn := range adopted {
-		fmt.Println("looked for:", urn)
-	}
-	for _, urn := range dropped {
-		fmt.Println("to be created again:", urn)
+	for what, names := range map[string][]string{
+		"looked for": mended.Adopted, "to be created again": mended.Dropped, "Helm's record of what broke off, deleted": mended.Struck,
+	} {
+		for _, name := range names {
+			fmt.Printf("%s: %s\n", what, name)
+		}
 	}
 	fmt.Printf("%s is ready for the next pulumi up\n", stack)
 	return nil

@@ -14,7 +14,7 @@ import (
 	"ray-on-aks/rehearsal/pods"
 )
 
-const usage = `usage: rehearse [-root DIR] [-dir DIR] [-stack NAME] [-ray DIR] COMMAND
+const usage = `usage: rehearse [-root DIR] [-dir DIR] [-stack NAME] [-ray DIR] [-upgrades] COMMAND
 
   up          bring the stack up and wait for its jobs
   status      show the jobs of a rehearsal that is up
@@ -56,6 +56,7 @@ func run(ctx context.Context, args []string) error {
 	dir := flags.String("dir", "", "folder of the rehearsal; default .rehearsal/main in the checkout")
 	python := flags.String("ray", "", "environment of Python in which Ray is real; default: Ray is simulated")
 	stack := flags.String("stack", "rehearsal", "stack to bring up")
+	upgrades := flags.Bool("upgrades", false, "leave KubeRay to the stack, and run the operators' earlier releases, too")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil
@@ -66,6 +67,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	r.upgrades = *upgrades
 	rest := flags.Args()
 	if len(rest) == 0 {
 		flags.Usage()

@@ -34,6 +34,9 @@ type rehearsal struct {
 	bin string
 	// python is the environment that a real Ray runs in; empty: Ray is simulated.
 	python string
+	// upgrades says that the stack installs KubeRay, and that earlier releases of
+	// the operators can run.
+	upgrades bool
 }
 
 func open(root, dir, stack, python string) (*rehearsal, error) {
@@ -88,7 +91,7 @@ func (r *rehearsal) supervise(ctx context.Context) error {
 	if err := atomicfile.Write(r.rayFile(), []byte(r.python)); err != nil {
 		return err
 	}
-	s, err := supervisor.New(ctx, r.dir, r.tools, r.python, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	s, err := supervisor.New(ctx, r.dir, r.tools, supervisor.Options{Python: r.python, Upgrades: r.upgrades}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
 	}

@@ -67,5 +67,8 @@ func build(ctx *pulumi.Context, cfg Config) (pulumi.Map, error) {
 		return nil, err
 	}
 
+	if err := where.Guard(ctx, where, who, what); err != nil {
+		return nil, err
+	}
 	return outputs(cfg, where, what)
 }

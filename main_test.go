@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ray-on-aks/infra"
 	"ray-on-aks/internal/crd/crdtest"
 	"ray-on-aks/internal/stacktest"
 
@@ -33,6 +34,23 @@ func TestTree(t *testing.T) {
 	modes(t, func(t *testing.T, r stacktest.Recording, _ bool) {
 		tree := runHash.ReplaceAllString(r.Tree(), "-<hash>")
 		stacktest.Golden(t, "tree", strings.Split(strings.TrimSpace(tree), "\n"))
+	})
+}
+
+// TestTheGuardIsDeletedFirst: it depends on every resource, and so a destroy that is refused is refused before anything else.
+func TestTheGuardIsDeletedFirst(t *testing.T) {
+	modes(t, func(t *testing.T, r stacktest.Recording, _ bool) {
+		guard := r.One(t, infra.GuardType)
+		for _, res := range r.Resources {
+			if res.Custom && !strings.HasPrefix(res.Type, "pulumi:providers:") && !slices.ContainsFunc(guard.Dependencies, func(urn string) bool {
+				return strings.HasSuffix(urn, res.URN())
+			}) {
+				t.Errorf("the guard does not come after %s", res.URN())
+			}
+		}
+		if guard.Protect {
+			t.Error("a dev stack is protected")
+		}
 	})
 }
 

@@ -90,10 +90,12 @@ func TestStackOnAnotherSaysOnlyWhatIsItsOwn(t *testing.T) {
 		want  []string
 	}{
 		"parts of the platform": {map[string]string{"infra": "{}", "queues": "{}", "profile": "dev"}, []string{"infra: " + own, "profile: " + own, "queues: " + own}},
-		"no stack":              {map[string]string{"platform": "{}"}, []string{"platform.stack: must name the stack that made the platform, for example prod-eastus2"}},
-		"no object":             {map[string]string{"platform": "prod"}, []string{`platform: must be an object, got "prod"`}},
-		"no name":               {map[string]string{"platform": `{"stack": "ray-on-aks/prod"}`}, []string{`platform.stack: must be a stack's name or organization/project/name, got "ray-on-aks/prod"`}},
-		"itself":                {map[string]string{"platform": `{"stack": "team"}`}, []string{"platform.stack: must be another stack than this one, organization/ray-on-aks/team"}},
+		"the platform's Azure": {map[string]string{"azure-native:location": "eastus2", "azure-native:subscriptionId": "x"}, []string{
+			"azure-native:location: " + own, "azure-native:subscriptionId: " + own}},
+		"no stack":  {map[string]string{"platform": "{}"}, []string{"platform.stack: must name the stack that made the platform, for example prod-eastus2"}},
+		"no object": {map[string]string{"platform": "prod"}, []string{`platform: must be an object, got "prod"`}},
+		"no name":   {map[string]string{"platform": `{"stack": "ray-on-aks/prod"}`}, []string{`platform.stack: must be a stack's name or organization/project/name, got "ray-on-aks/prod"`}},
+		"itself":    {map[string]string{"platform": `{"stack": "team"}`}, []string{"platform.stack: must be another stack than this one, organization/ray-on-aks/team"}},
 		// These are the engine's words.
 		"no such stack": {map[string]string{"platform": `{"stack": "nowhere"}`}, []string{`unknown stack "organization/ray-on-aks/nowhere"`}},
 		"several mistakes": {map[string]string{"platform": `{"stak": "rehearsal"}`, "infra": "{}", "workloads": `{"smoke": {"enabled": 1}}`}, []string{

@@ -34,7 +34,7 @@ type Platform struct {
 func onPlatform(ctx *pulumi.Context, get source) (Config, error) {
 	cfg := Config{Workloads: workloads.Args{Declared: workloads.Catalog()}}
 	errs := decodeParts(get, part{keyWorkloads, &cfg.Workloads.Declared})
-	for _, key := range []string{keyInfra, keyProfile, keyQueues} {
+	for _, key := range []string{keyLocation, keySubscription, keyInfra, keyProfile, keyQueues} {
 		if _, ok := get(key); ok {
 			errs = append(errs, fmt.Errorf("%s: is the platform's, which this stack takes from another (%s); take it out here, and change it in that one's file",
 				key, keyPlatform))

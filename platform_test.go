@@ -29,7 +29,10 @@ func hostOutputs(t *testing.T, parts map[string]string) resource.PropertyMap {
 func guest(outputs resource.PropertyMap, parts map[string]string) stacktest.Options {
 	o := stacktest.Options{Stack: "team", Config: map[string]string{"ray-on-aks:platform": `{"stack": "rehearsal"}`}, Stacks: map[string]resource.PropertyMap{host: outputs}}
 	for key, value := range parts {
-		o.Config["ray-on-aks:"+key] = value
+		if !strings.Contains(key, ":") {
+			key = "ray-on-aks:" + key
+		}
+		o.Config[key] = value
 	}
 	return o
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"ray-on-aks/internal/strict"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
 // What can be protected, as allowReplace names it; a pool is protectPool and its name.
@@ -49,4 +51,17 @@ func (a Args) validateAllowReplace(path string) error {
 		}
 		return fmt.Errorf("%s: %q names nothing that is protected%s", at, name, hint)
 	})...)
+}
+
+// GuardType is the token of the guard.
+const GuardType = "ray-on-aks:index:Guard"
+
+// guard stands before everything else when a stack is destroyed.
+type guard struct{ pulumi.ResourceState }
+
+// Guard registers what comes after all of the stack, and so is the first that a `pulumi destroy` deletes. While the cluster is protected, so is
+// the guard, and the destroy ends before it has begun. Without it a destroy that skips its preview, as Pulumi's Automation API does, would
+// delete the identities and forget the objects in the cluster, which are deleted with it, before it came to the cluster and were refused.
+func (c *Infra) Guard(ctx *pulumi.Context, all ...pulumi.Resource) error {
+	return ctx.RegisterComponentResource(GuardType, c.name+"-guard", &guard{}, pulumi.Protect(c.args.protects(protectCluster)), pulumi.DependsOn(all))
 }

@@ -3,10 +3,14 @@ package infra
 import (
 	"slices"
 	"testing"
+
+	"ray-on-aks/internal/stacktest"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
 func TestAllowReplaceTakesProtectionOff(t *testing.T) {
-	all := []string{"infra-cluster", "infra-container-aurora", "infra-container-models", "infra-pool-cpu", "infra-pool-gpu", "infra-pool-serve", "infra-storage"}
+	all := []string{"infra-cluster", "infra-container-aurora", "infra-container-models", "infra-pool-cpu", "infra-pool-gpu", "infra-pool-serve", "infra-storage", "infra-storage-retention"}
 	for _, tc := range []struct {
 		allow     []string
 		protected []string
@@ -14,7 +18,7 @@ func TestAllowReplaceTakesProtectionOff(t *testing.T) {
 		{nil, all},
 		{[]string{"storage"}, []string{"infra-cluster", "infra-pool-cpu", "infra-pool-gpu", "infra-pool-serve"}},
 		{[]string{"pools.gpu"}, slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == "infra-pool-gpu" })},
-		{[]string{"cluster"}, []string{"infra-container-aurora", "infra-container-models", "infra-storage"}},
+		{[]string{"cluster"}, []string{"infra-container-aurora", "infra-container-models", "infra-storage", "infra-storage-retention"}},
 	} {
 		args := large()
 		args.Protect, args.AllowReplace = true, tc.allow
@@ -26,6 +30,27 @@ func TestAllowReplaceTakesProtectionOff(t *testing.T) {
 		}
 		if !slices.Equal(protected, tc.protected) {
 			t.Errorf("allowing %v protects %v, want %v", tc.allow, protected, tc.protected)
+		}
+	}
+}
+
+func TestTheGuardIsProtectedAsTheClusterIs(t *testing.T) {
+	for _, tc := range []struct {
+		protect bool
+		allow   []string
+		want    bool
+	}{{true, nil, true}, {true, []string{"storage"}, true}, {true, []string{"cluster"}, false}, {false, nil, false}} {
+		args := large()
+		args.Protect, args.AllowReplace = tc.protect, tc.allow
+		r := stacktest.Run(t, func(ctx *pulumi.Context) error {
+			c, err := New(ctx, "infra", args)
+			if err != nil {
+				return err
+			}
+			return c.Guard(ctx, c)
+		}, stacktest.Options{Stack: "test"})
+		if got := r.One(t, GuardType).Protect; got != tc.want {
+			t.Errorf("protect %v, allowing %v: the guard is protected: %v", tc.protect, tc.allow, got)
 		}
 	}
 }

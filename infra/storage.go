@@ -62,7 +62,7 @@ func (c *Infra) newRetention(ctx *pulumi.Context) error {
 		BlobServicesName:               pulumi.String("default"),
 		DeleteRetentionPolicy:          retention,
 		ContainerDeleteRetentionPolicy: retention,
-	}, pulumi.Parent(c), goesWith(c.account))
+	}, pulumi.Parent(c), goesWith(c.account), pulumi.Protect(c.args.protects(protectStorage)))
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"ray-on-aks/rehearsal/cloud"
 )
 
@@ -33,8 +35,9 @@ func TestClustersThatAreLostOrSilent(t *testing.T) {
 	e.awaitState(run, "running", running)
 	e.unchanged("with the cluster made again")
 
+	e.drain("weather")
 	e.silence()
-	e.destroy("while nothing answers")
+	e.destroy("while nothing answers and a queue drains")
 	e.pulumi("up", "--yes", "--skip-preview")
 	e.awaitState(run, "running", running)
 	e.loseCluster()
@@ -52,6 +55,19 @@ func (e *env) destroy(state string) {
 		e.Errorf("destroy %s took %s, more than %s", state, took, destroyLimit)
 	}
 	e.checkGone()
+}
+
+// drain deletes a queue by hand that a job has its quota from: it goes only when
+// the job has ended.
+func (e *env) drain(queue string) {
+	e.Helper()
+	queues := e.reader().Kueue.KueueV1beta2().ClusterQueues()
+	must(e.T, queues.Delete(e.Context(), queue, metav1.DeleteOptions{}))
+	found, err := queues.Get(e.Context(), queue, metav1.GetOptions{})
+	must(e.T, err)
+	if found.DeletionTimestamp == nil {
+		e.Errorf("ClusterQueue %s does not drain: %v", queue, found.Status.Conditions)
+	}
 }
 
 // silence stops the API server, and kills what would end the objects in it.

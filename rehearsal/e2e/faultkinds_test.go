@@ -128,6 +128,16 @@ func (e *env) suffer(f *fault) {
 	}
 }
 
+// apiAnswers waits until an API server that was killed is back: what keeps it takes
+// the longer to start it again the more often it has ended.
+func (e *env) apiAnswers() {
+	e.Helper()
+	e.eventually(2*time.Minute, func() error {
+		_, err := e.reader().Kubernetes.Discovery().ServerVersion()
+		return err
+	})
+}
+
 // again is what a user does after a fault.
 func (e *env) again() (string, error) {
 	out, err := e.rehearsing(string(e.dir), "pulumi", "up", "--yes", "--skip-preview").CombinedOutput()

@@ -125,6 +125,7 @@ func (e *env) survive(f *fault, empty, full state) error {
 		e.take(f.name)
 	}
 	e.suffer(f)
+	e.apiAnswers()
 	if out, err := e.again(); err != nil {
 		return fmt.Errorf("%s; the same command again: %w\n%s", f.met, err, out)
 	}

@@ -39,19 +39,22 @@ func TestTree(t *testing.T) {
 
 // TestTheGuardIsDeletedFirst: it depends on every resource, and so a destroy that is refused is refused before anything else.
 func TestTheGuardIsDeletedFirst(t *testing.T) {
-	modes(t, func(t *testing.T, r stacktest.Recording, _ bool) {
+	for protect, keys := range map[bool]string{true: `{"protect": true}`, false: "{}"} {
+		config := stackConfig(t, "Pulumi.dev.yaml")
+		config["ray-on-aks:infra"] = keys
+		r := stacktest.Run(t, program, stacktest.Options{Stack: "dev", Config: config})
 		guard := r.One(t, infra.GuardType)
+		if guard.Protect != protect || !protect && len(guard.Dependencies) > 0 {
+			t.Errorf("infra.protect %v: the guard is protected: %v, and comes after %v", protect, guard.Protect, guard.Dependencies)
+		}
 		for _, res := range r.Resources {
-			if res.Custom && !strings.HasPrefix(res.Type, "pulumi:providers:") && !slices.ContainsFunc(guard.Dependencies, func(urn string) bool {
+			if protect && res.Custom && !strings.HasPrefix(res.Type, "pulumi:providers:") && !slices.ContainsFunc(guard.Dependencies, func(urn string) bool {
 				return strings.HasSuffix(urn, res.URN())
 			}) {
 				t.Errorf("the guard does not come after %s", res.URN())
 			}
 		}
-		if guard.Protect {
-			t.Error("a dev stack is protected")
-		}
-	})
+	}
 }
 
 func TestPreviewRegistersWhatUpdateDoes(t *testing.T) {

@@ -24,7 +24,7 @@ const (
 )
 
 func (c *Infra) newCluster(ctx *pulumi.Context) error {
-	upgrades, err := upgradePath(ctx)
+	upgrades, err := c.upgradePath(ctx)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ray-on-aks/infra/crdchart"
 )
 
 // TestDefinitionsComeBeforeTheirOperator: Helm would never upgrade them, and an operator may ask for what old ones lack.
@@ -25,43 +27,60 @@ func TestDefinitionsComeBeforeTheirOperator(t *testing.T) {
 // TestOperatorsOutliveTheirPlaceInTheProgram: taken out, they would take along every queue and job that others have made.
 func TestOperatorsOutliveTheirPlaceInTheProgram(t *testing.T) {
 	r := run(t, large())
-	for _, name := range []string{"infra-kuberay-namespace", "infra-kuberay-crds", "infra-kuberay", "infra-kueue-namespace", "infra-kueue"} {
+	for _, name := range []string{"infra-kuberay-namespace", "infra-kuberay", "infra-kueue-namespace", "infra-kueue"} {
 		if !r.Named(t, name).RetainOnDelete {
 			t.Errorf("%s is deleted when it leaves the program", name)
 		}
 	}
-	for _, name := range []string{"infra-device-plugin", "infra-gpu-monitoring", "infra-namespace-vision"} {
+	// The CRDs are kept by Helm, which then forgets their release, and takes them over again when it comes back.
+	for _, name := range []string{"infra-kuberay-crds", "infra-device-plugin", "infra-gpu-monitoring", "infra-namespace-vision"} {
 		if r.Named(t, name).RetainOnDelete {
 			t.Errorf("%s stays when it leaves the program", name)
 		}
 	}
 }
 
-func TestDefinitionsAreThoseOfTheOperator(t *testing.T) {
-	chart := func(crds bool) string {
-		folder := t.TempDir()
-		if err := os.WriteFile(filepath.Join(folder, "Chart.yaml"), []byte("version: 1.2.3\n"), 0o600); err != nil {
+// chartFolder makes a chart of that Chart.yaml, with or without CRDs.
+func chartFolder(t *testing.T, meta string, crds bool) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "Chart.yaml"), []byte(meta), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if crds {
+		if err := os.CopyFS(filepath.Join(folder, crdchart.Folder), os.DirFS("testdata/crds")); err != nil {
 			t.Fatal(err)
 		}
-		if crds {
-			if err := os.CopyFS(filepath.Join(folder, chartCRDs), os.DirFS("testdata/crds")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return folder
+	}
+	return folder
+}
+
+func TestAChartWithoutAVersionIsRefused(t *testing.T) {
+	args := valid()
+	args.Operators.KubeRay.Chart = chartFolder(t, "name: x\n", true)
+	if _, err := args.kubeRayCRDs(); err == nil || !strings.HasPrefix(err.Error(), "infra.operators.kuberay.chart: must be a chart with a version, got /") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDefinitionsAreThoseOfTheOperator(t *testing.T) {
+	const meta = "version: 1.2.3\n"
+	packed := filepath.Join(t.TempDir(), "kuberay-operator-1.2.3.tgz")
+	if err := os.WriteFile(packed, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
 		operator Operator
-		// chart begins the name of the CRDs' chart; empty for none.
-		chart   string
-		warning bool
+		// chart begins the name of the CRDs' chart; empty for none, of which key is warned.
+		chart, key string
 	}{
-		"pinned":                        {Operator{}, "kuberay-crds-1.6.1-", false},
-		"pinned version elsewhere":      {Operator{Chart: "oci://mine/kuberay-operator"}, "kuberay-crds-1.6.1-", false},
-		"another version":               {Operator{Version: "1.5.1"}, "", true},
-		"another version elsewhere":     {Operator{Chart: "oci://mine/kuberay-operator", Version: "1.7.0"}, "", true},
-		"a folder":                      {Operator{Chart: chart(true)}, "kuberay-crds-1.2.3-", false},
-		"a folder that has them nested": {Operator{Chart: chart(false)}, "", false},
+		"pinned":                    {Operator{}, "kuberay-crds-1.6.1-", ""},
+		"pinned version elsewhere":  {Operator{Chart: "oci://mine/kuberay-operator"}, "kuberay-crds-1.6.1-", ""},
+		"another version":           {Operator{Version: "1.5.1"}, "", "version"},
+		"another version elsewhere": {Operator{Chart: "oci://mine/kuberay-operator", Version: "1.7.0"}, "", "version"},
+		"a folder":                  {Operator{Chart: chartFolder(t, meta, true)}, "kuberay-crds-1.2.3-", ""},
+		"a folder without any":      {Operator{Chart: chartFolder(t, meta, false)}, "", "chart"},
+		"a packed chart":            {Operator{Chart: packed}, "", "chart"},
 	} {
 		args := valid()
 		tc.operator.Mode = ModeInstall
@@ -78,11 +97,9 @@ func TestDefinitionsAreThoseOfTheOperator(t *testing.T) {
 		if !strings.HasPrefix(got, tc.chart) || tc.chart == "" && got != "" {
 			t.Errorf("%s: the CRDs are of %q, want %q", name, got, tc.chart)
 		}
-		if operator := args.kubeRay(crds); operator.skipCRDs != (tc.chart != "") {
-			t.Errorf("%s: the operator's chart brings its CRDs: %v", name, !operator.skipCRDs)
-		}
 		warnings := strings.Join(args.Warnings(), "\n")
-		if tc.warning != strings.Contains(warnings, "infra.operators.kuberay.version: this program brings the CRDs of 1.6.1 and no other") {
+		if tc.key == "" && warnings != "" ||
+			!strings.HasPrefix(warnings, "infra.operators.kuberay."+tc.key+": this program brings the CRDs of KubeRay 1.6.1 and no other") && tc.key != "" {
 			t.Errorf("%s: warnings %q", name, warnings)
 		}
 	}

@@ -20,12 +20,10 @@ type helmRelease struct {
 	namespaceExists bool
 	chart           Chart
 	values          map[string]any
-	// skipCRDs leaves out what the chart has in crds/, since a release of its own brings it.
-	skipCRDs bool
-	// first is a release in the same namespace that this one needs.
-	first *helmRelease
-	// stays says that the release outlives its place in the program: with it would go what others have made of it.
-	stays bool
+	// crds is the release of what the chart has in crds/, in the same namespace; nil leaves that to the chart.
+	crds *helmRelease
+	// retain says that the release outlives its place in the program: with it would go what others have made of it.
+	retain bool
 }
 
 // The roles of the releases.
@@ -40,15 +38,6 @@ const (
 // release is the registered resource; its outputs are of no use to anyone here.
 type release struct{ pulumi.CustomResourceState }
 
-// String says what is installed where: namespace/release, and the chart's version, or its folder.
-func (h helmRelease) String() string {
-	version := h.chart.Version
-	if version == "" {
-		version = h.chart.Location
-	}
-	return h.namespace + "/" + h.name + " " + version
-}
-
 func (h helmRelease) props() pulumi.Map {
 	props := pulumi.Map{
 		"name":      pulumi.String(h.name),
@@ -62,7 +51,7 @@ func (h helmRelease) props() pulumi.Map {
 		// Makes the provider report the release in the shape of the Release type, as the SDK asks it to.
 		"compat": pulumi.String("true"),
 	}
-	if h.skipCRDs {
+	if h.crds != nil {
 		props["skipCrds"] = pulumi.Bool(true)
 	}
 	if h.chart.Version != "" {
@@ -76,6 +65,6 @@ func (h helmRelease) props() pulumi.Map {
 
 func (h helmRelease) register(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOption) (*release, error) {
 	r := &release{}
-	opts = append(opts, pulumi.RetainOnDelete(h.stays))
+	opts = append(opts, pulumi.RetainOnDelete(h.retain))
 	return r, ctx.RegisterResource(releaseToken, name, h.props(), r, opts...)
 }

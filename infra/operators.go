@@ -29,7 +29,13 @@ func (c *Infra) newOperators(ctx *pulumi.Context) error {
 		return err
 	}
 	c.bridge = bridge
-	releases, err := c.args.releases()
+	var crds *helmRelease
+	if c.args.Operators.KubeRay.Mode == ModeInstall {
+		if crds, err = c.args.kubeRayCRDs(); err != nil {
+			return err
+		}
+	}
+	releases, err := c.args.releases(crds)
 	if err != nil {
 		return err
 	}
@@ -41,15 +47,11 @@ func (c *Infra) newOperators(ctx *pulumi.Context) error {
 	return nil
 }
 
-// releases are the charts that are installed, in their order.
-func (a Args) releases() ([]helmRelease, error) {
+// releases are the charts that are installed, in their order; crds are KubeRay's.
+func (a Args) releases(crds *helmRelease) ([]helmRelease, error) {
 	var all []helmRelease
 	o := a.Operators
 	if o.KubeRay.Mode == ModeInstall {
-		crds, err := a.kubeRayCRDs()
-		if err != nil {
-			return nil, err
-		}
 		all = append(all, a.kubeRay(crds))
 	}
 	if o.Kueue.Mode == ModeInstall {
@@ -74,15 +76,16 @@ func (a Args) releases() ([]helmRelease, error) {
 // Releases says what is installed by Helm, and where: namespace/release and the chart's version, by the operator's key in config.
 func (a Args) Releases() map[string]string {
 	installed := map[string]string{}
-	releases, err := a.releases()
+	releases, err := a.releases(nil)
 	if err != nil {
 		return installed // New reports it
 	}
 	for _, r := range releases {
-		installed[r.key] = r.String()
-		if r.first != nil {
-			installed[r.first.key] = r.first.String()
+		version := r.chart.Version
+		if version == "" {
+			version = r.chart.Location
 		}
+		installed[r.key] = r.namespace + "/" + r.name + " " + version
 	}
 	return installed
 }
@@ -99,7 +102,7 @@ func (a Args) kubeRay(crds *helmRelease) helmRelease {
 	}
 	return helmRelease{
 		role: roleKubeRay, key: "kuberay", name: kubeRayRelease, namespace: kubeRayNamespace, chart: chart, values: values,
-		first: crds, skipCRDs: crds != nil, stays: true,
+		crds: crds, retain: true,
 	}
 }
 
@@ -115,7 +118,7 @@ func (a Args) kueue() (helmRelease, error) {
 		maps.Copy(manager, onSystemPool())
 		values["controllerManager"] = manager
 	}
-	return helmRelease{role: roleKueue, key: "kueue", name: kueueRelease, namespace: kueueNamespace, chart: chart, values: values, stays: true}, nil
+	return helmRelease{role: roleKueue, key: "kueue", name: kueueRelease, namespace: kueueNamespace, chart: chart, values: values, retain: true}, nil
 }
 
 // image is the operator's image where the pinned chart is used. A chart that config names brings its own.
@@ -127,14 +130,14 @@ func image(repository string, chart Chart) map[string]any {
 func (c *Infra) install(ctx *pulumi.Context, h helmRelease) error {
 	after := c.ready
 	if !h.namespaceExists {
-		namespace, err := c.newNamespace(ctx, h.role+"-namespace", h.namespace, nil, pulumi.RetainOnDelete(h.stays))
+		namespace, err := c.newNamespace(ctx, h.role+"-namespace", h.namespace, nil, pulumi.RetainOnDelete(h.retain))
 		if err != nil {
 			return err
 		}
 		after = append(slices.Clone(after), namespace)
 	}
-	if h.first != nil {
-		r, err := h.first.register(ctx, c.name+"-"+h.first.role, c.child(pulumi.DependsOn(after)))
+	if h.crds != nil {
+		r, err := h.crds.register(ctx, c.name+"-"+h.crds.role, c.child(pulumi.DependsOn(after)))
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,16 @@ type guard struct{ pulumi.ResourceState }
 
 // Guard registers what comes after all of the stack, and so is the first that a `pulumi destroy` deletes. While the cluster is protected, so is
 // the guard, and the destroy ends before it has begun. Without it a destroy that skips its preview, as Pulumi's Automation API does, would
-// delete the identities and forget the objects in the cluster, which are deleted with it, before it came to the cluster and were refused.
+// delete the identities and forget the objects in the cluster, which are deleted with it, before it came to the cluster and was refused.
+// While the cluster is not protected the guard comes after nothing: protection is taken off also by an update that fails later on.
 func (c *Infra) Guard(ctx *pulumi.Context, all ...pulumi.Resource) error {
-	return ctx.RegisterComponentResource(GuardType, c.name+"-guard", &guard{}, pulumi.Protect(c.args.protects(protectCluster)), pulumi.DependsOn(all))
+	g, protected := &guard{}, c.args.protects(protectCluster)
+	opts := []pulumi.ResourceOption{pulumi.Protect(protected)}
+	if protected {
+		opts = append(opts, pulumi.DependsOn(all))
+	}
+	if err := ctx.RegisterComponentResource(GuardType, c.name+"-guard", g, opts...); err != nil {
+		return fmt.Errorf("registering the guard: %w", err)
+	}
+	return ctx.RegisterResourceOutputs(g, pulumi.Map{})
 }

@@ -5,6 +5,12 @@ import (
 	"testing"
 )
 
+func TestTheClusterIsAskedBeforeAnUpgrade(t *testing.T) {
+	if got := run(t, valid()).One(t, ":ManagedCluster").UpdateHooks; len(got) != 1 || got[0] != "infra-kubernetes-upgrade-path" {
+		t.Errorf("before an update of the cluster these are asked: %v", got)
+	}
+}
+
 func TestKubernetesIsUpgradedAsAKSDoes(t *testing.T) {
 	for _, tc := range []struct{ from, to, want string }{
 		{"1.34.7", "1.35", ""},

@@ -12,18 +12,22 @@ import (
 const coldStart = 15 * time.Minute
 
 // Warnings say what works but may not do what was meant. They are for a configuration that is valid.
-func (a Args) Warnings() []string { return append(a.definitionsWarning(), a.coldWarning()...) }
+func (a Args) Warnings() []string { return append(a.crdsWarning(), a.coldWarning()...) }
 
-// definitionsWarning is for a KubeRay whose CRDs this program has not.
-func (a Args) definitionsWarning() []string {
+// crdsWarning is for a KubeRay whose CRDs this program has not.
+func (a Args) crdsWarning() []string {
 	o := a.Operators.KubeRay
-	if o.Mode != ModeInstall || a.definitionsKnown() {
+	if o.Mode != ModeInstall || a.kubeRayCRDSource() != crdsOfChart {
 		return nil
 	}
 	chart := o.or(a.Versions.KubeRay)
-	return []string{fmt.Sprintf("infra.operators.kuberay.version: this program brings the CRDs of %s and no other: Helm installs those of %s if there are none, and "+
-		"never upgrades them; before an upgrade apply what its chart has in crds/: `helm show crds %s --version %[2]s | kubectl apply --server-side --force-conflicts -f -`",
-		a.Versions.KubeRay.Version, chart.Version, chart.Location)}
+	key, named := "infra.operators.kuberay.version", chart.Location+" --version "+chart.Version
+	if chart.Version == "" {
+		key, named = kubeRayChartKey, chart.Location
+	}
+	return []string{fmt.Sprintf("%s: this program brings the CRDs of KubeRay %s and no other: Helm installs what this chart has in crds/ if there is none, and never "+
+		"upgrades it; before an upgrade apply it: `helm show crds %s | kubectl apply --server-side --force-conflicts -f -`",
+		key, a.Versions.KubeRay.Version, named)}
 }
 
 // coldWarning is for jobs that would be taken for stuck while their nodes are still coming.

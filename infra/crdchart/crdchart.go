@@ -13,18 +13,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	yamlreader "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
 const (
-	// recipe is raised when this package packs the same definitions otherwise.
+	// Folder is where a chart has the definitions that Helm installs once.
+	Folder = "crds"
+	// recipe is raised when this package packs the same definitions otherwise; a test holds the bytes to it.
 	recipe    = 1
 	chartFile = "Chart.yaml"
 	// keepKey and keepValue are Helm's annotation of what outlives its release.
@@ -69,15 +73,36 @@ func Pack(to, name, version, folder string) (string, error) {
 
 // Version returns the version of the chart in a folder.
 func Version(chart string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(chart, chartFile))
+	path := filepath.Join(chart, chartFile)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
 	var meta struct{ Version string }
 	if err := yaml.Unmarshal(data, &meta); err != nil {
-		return "", fmt.Errorf("%s: %w", filepath.Join(chart, chartFile), err)
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	if meta.Version == "" {
+		return "", fmt.Errorf("%s: has no version", path)
 	}
 	return meta.Version, nil
+}
+
+// Has says whether the folder holds definitions, as Helm finds them.
+func Has(folder string) bool {
+	names, err := find(folder)
+	return err == nil && len(names) > 0
+}
+
+// find returns the paths of the files that Helm takes for definitions, in their order: those of these extensions, in folders of the folder, too.
+func find(folder string) (names []string, err error) {
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+			names = append(names, path)
+		}
+		return err
+	})
+	return names, err
 }
 
 // file is one of those that definitions are read from.
@@ -88,23 +113,24 @@ type file struct {
 
 // read returns the files of definitions in folder, by name, and a hash of them.
 func read(folder string) ([]file, string, error) {
-	names, err := filepath.Glob(filepath.Join(folder, "*.y*ml"))
+	names, err := find(folder)
 	if err != nil {
 		return nil, "", err
 	}
 	if len(names) == 0 {
-		return nil, "", fmt.Errorf("%s holds no definitions (*.yaml)", folder)
+		return nil, "", fmt.Errorf("%s holds no definitions", folder)
 	}
 	var files []file
 	hash := sha256.New()
 	fmt.Fprintln(hash, recipe)
-	for _, name := range names {
-		data, err := os.ReadFile(name)
+	for _, path := range names {
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, "", err
 		}
-		files = append(files, file{filepath.Base(name), data})
-		fmt.Fprintf(hash, "%s %d\n%s", filepath.Base(name), len(data), data)
+		name := strings.ReplaceAll(strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(folder)+"/"), "/", ".")
+		files = append(files, file{name, data})
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(data), data)
 	}
 	return files, hex.EncodeToString(hash.Sum(nil))[:8], nil
 }
@@ -182,7 +208,8 @@ func write(archive string, data []byte) error {
 		return err
 	}
 	_, err = half.Write(data)
-	if err = errors.Join(err, half.Close()); err == nil {
+	// Others may share the checkout, and what has a name is taken for whole from then on.
+	if err = errors.Join(err, half.Chmod(0o644), half.Sync(), half.Close()); err == nil {
 		err = os.Rename(half.Name(), archive)
 	}
 	if err != nil {

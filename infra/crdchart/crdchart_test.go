@@ -1,6 +1,10 @@
 package crdchart
 
 import (
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,8 +130,50 @@ func TestTheSameDefinitionsAreTheSameChart(t *testing.T) {
 	}
 }
 
+// TestTheSameFilesAreTheSameBytes: what is packed otherwise needs another recipe, or a chart that lies there already would be taken for it.
+func TestTheSameFilesAreTheSameBytes(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{"a.yaml": "metadata: {name: a}", "below/b.json": `{"metadata": {"name": "b"}}`, "c.yml": "metadata: {name: c}", "notes.txt": "d"} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	archive, err := Pack(t.TempDir(), "things", "1.0.0", folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rendered(t, archive); len(got) != 3 {
+		t.Errorf("Helm makes %d objects, want 3", len(got))
+	}
+	file, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	// How well it is compressed depends on the release of Go.
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, unpacked); err != nil {
+		t.Fatal(err)
+	}
+	const want = "1: 3d3c8150"
+	if got := fmt.Sprintf("%d: %x", recipe, hash.Sum(nil)[:4]); got != want {
+		t.Errorf("recipe %s, want %s; raise the recipe", got, want)
+	}
+}
+
 func TestWhatIsNoDefinitionIsAnError(t *testing.T) {
 	empty, broken := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(empty, "README.md"), nil, 0o600); err != nil || Has(empty) {
+		t.Fatal("a README is a definition", err)
+	}
 	if err := os.WriteFile(filepath.Join(broken, "a.yaml"), []byte("a: [b"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (m *mocks) NewResource(args pulumi.MockResourceArgs) (string, resource.Prop
 		Parent: rpc.GetParent(), DeletedWith: rpc.GetDeletedWith(), Dependencies: rpc.GetDependencies(),
 		IgnoreChanges: rpc.GetIgnoreChanges(), ReplaceOnChanges: rpc.GetReplaceOnChanges(), DeleteBeforeReplace: rpc.GetDeleteBeforeReplace(),
 		PropertyDependencies: map[string][]string{}, Protect: rpc.GetProtect(), RetainOnDelete: rpc.GetRetainOnDelete(),
-		ReplaceWith: rpc.GetReplaceWith(), ErrorHooks: rpc.GetHooks().GetOnError(),
+		ReplaceWith: rpc.GetReplaceWith(), ErrorHooks: rpc.GetHooks().GetOnError(), UpdateHooks: rpc.GetHooks().GetBeforeUpdate(),
 	}
 	for property, on := range rpc.GetPropertyDependencies() {
 		r.PropertyDependencies[property] = on.GetUrns()

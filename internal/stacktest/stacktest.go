@@ -49,8 +49,8 @@ type Resource struct {
 	DeleteBeforeReplace bool
 	// Protect and RetainOnDelete are the options of that name.
 	Protect, RetainOnDelete bool
-	// ErrorHooks are the names of the hooks that are asked after a failure.
-	ErrorHooks []string
+	// ErrorHooks are the names of the hooks that are asked after a failure, UpdateHooks of those before an update.
+	ErrorHooks, UpdateHooks []string
 	// Custom tells resources from components.
 	Custom bool
 }

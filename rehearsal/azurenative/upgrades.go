@@ -1,22 +1,24 @@
 package azurenative
 
 import (
-	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // allowUpgrade refuses a version that AKS would not take a cluster to from the one
 // that it has: an older one, or one that skips a minor.
 func allowUpgrade(from, to string) error {
-	old, wanted := versionNumbers(from), versionNumbers(to)
-	if len(old) < 2 || len(wanted) < 2 {
-		return nil // a cluster is not bound to name one
+	old, err := version.ParseGeneric(from)
+	wanted, err2 := version.ParseGeneric(to)
+	if err != nil || err2 != nil {
+		return nil //nolint:nilerr // a cluster is not bound to name one
 	}
-	patches := len(old) > 2 && len(wanted) > 2
-	switch {
-	case wanted[1] > old[1]+1, wanted[1] < old[1], wanted[1] == old[1] && patches && wanted[2] < old[2]:
+	// A minor alone is any patch of it.
+	back := wanted.LessThan(old) && !strings.HasPrefix(from, to+".")
+	if back || wanted.Minor() > old.Minor()+1 {
 		return badRequest("OperationNotAllowed", "Upgrading Kubernetes version %s to %s is not allowed. Available upgrades: [%d.%d].",
-			from, to, old[0], old[1]+1)
+			from, to, old.Major(), old.Minor()+1)
 	}
 	return nil
 }
@@ -24,13 +26,14 @@ func allowUpgrade(from, to string) error {
 // allowPoolVersion refuses a pool that would be newer than its cluster.
 func allowPoolVersion(w write) error {
 	cluster, _, _ := find(w.resources, clusterOf(w.id))
-	plane := text(cluster.Outputs, "currentKubernetesVersion")
-	of, version := versionNumbers(plane), versionNumbers(text(w.inputs, "orchestratorVersion"))
-	if len(of) < 2 || len(version) < 2 || version[1] <= of[1] {
-		return nil
+	plane, asked := text(cluster.Outputs, "currentKubernetesVersion"), text(w.inputs, "orchestratorVersion")
+	of, err := version.ParseGeneric(plane)
+	pool, err2 := version.ParseGeneric(asked)
+	if err != nil || err2 != nil || pool.Minor() <= of.Minor() {
+		return nil //nolint:nilerr // a pool without one has its cluster's
 	}
 	return badRequest("NodePoolMcVersionIncompatible", "Node pool version %s and control plane version %s are incompatible. "+
-		"Minor version of node pool version cannot be bigger than control plane version.", text(w.inputs, "orchestratorVersion"), plane)
+		"Minor version of node pool version cannot be bigger than control plane version.", asked, plane)
 }
 
 // patchOf is the version that is run where one is asked for: the patch that is
@@ -40,17 +43,4 @@ func patchOf(asked, current string) string {
 		return current
 	}
 	return asked
-}
-
-// versionNumbers are those of 1.35 or 1.35.3; none of what is neither.
-func versionNumbers(version string) []int {
-	var all []int
-	for part := range strings.SplitSeq(version, ".") {
-		n, err := strconv.Atoi(part)
-		if err != nil {
-			return nil
-		}
-		all = append(all, n)
-	}
-	return all
 }

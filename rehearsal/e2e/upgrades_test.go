@@ -22,7 +22,7 @@ const (
 
 // TestUpgrades brings a stack from the operators' earlier releases to the pinned
 // ones, with an engine that is killed on the way, then Kubernetes to the next
-// minor, and then hands the operators over. A job of somebody else runs through
+// minor, and then hands the operators over and takes them back. A job of somebody else runs through
 // it all but the loss of its node.
 func TestUpgrades(t *testing.T) {
 	t.Parallel()
@@ -65,6 +65,7 @@ func TestUpgrades(t *testing.T) {
 
 	e.upgradeKubernetes()
 	e.handOver()
+	e.takeBack(pinned)
 	e.pulumi("destroy", "--yes", "--skip-preview")
 	e.checkGone()
 }
@@ -168,6 +169,28 @@ func (e *env) handOver() {
 	e.pulumi("up", "--yes", "--skip-preview")
 	e.awaitState(e.runOf("smoke"), "running", running)
 	e.unchanged("after the operators were handed over")
+}
+
+// takeBack brings the operators under the program again, once Helm has forgotten
+// them.
+func (e *env) takeBack(charts map[string]string) {
+	e.Helper()
+	run := e.runOf("smoke")
+	cluster := e.clusterOf(run)
+	for namespace, release := range map[string]string{"kueue-system": "kueue", "kuberay-system": "kuberay-operator"} {
+		must(e.T, e.reader().Kubernetes.CoreV1().Secrets(namespace).DeleteCollection(e.Context(), metav1.DeleteOptions{},
+			metav1.ListOptions{LabelSelector: "owner=helm,name=" + release}))
+	}
+	for operator, chart := range charts {
+		e.set(operatorsKey+operator, map[string]any{"chart": chart})
+	}
+	e.pulumi("up", "--yes", "--skip-preview")
+	e.checkOperators()
+	e.awaitState(run, "running", running)
+	if now := e.clusterOf(run); now != cluster {
+		e.Errorf("taking the operators back took the cluster %s of a job away: it has %s", cluster, now)
+	}
+	e.unchanged("after the operators were taken back")
 }
 
 // checkOperators fails unless the pinned releases are there, and no others.

@@ -1,10 +1,11 @@
-// Package interrupted mends a stack whose engine was killed while it created
-// resources.
+// Package interrupted mends a stack whose engine was killed in an update.
 //
 // The engine notes a create before it begins and strikes it out when it has
 // ended. One that stands there after the engine's death may have come about or
 // not. Azure refuses to create what exists, so the next update would fail, and
-// `pulumi refresh` only forgets such notes, or asks a person for ids.
+// `pulumi refresh` only forgets such notes, or asks a person for ids. Helm keeps
+// notes of its own, and refuses to touch a release that is in the middle of
+// something.
 package interrupted
 
 import (
@@ -23,8 +24,9 @@ import (
 // them, which a refresh then finds, or takes out again. Others are struck out:
 // Kubernetes takes an object that is there for the one that is asked for, so does
 // Helm when its own record of the install is gone, and what is random is drawn anew.
-// It answers the URNs of both.
-func Adopt(export []byte) (edited []byte, adopted, dropped []string, err error) {
+// The operations on the URNs that are left stay as they are. It answers the URNs of
+// both.
+func Adopt(export []byte, left []string) (edited []byte, adopted, dropped []string, err error) {
 	stack := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(export))
 	// So that nothing of what is not understood here changes.
@@ -41,18 +43,22 @@ func Adopt(export []byte) (edited []byte, adopted, dropped []string, err error) 
 	if len(operations) == 0 {
 		return export, nil, nil, nil
 	}
-	delete(deployment, "pending_operations")
+	var kept []any
 	for _, entry := range operations {
 		operation, _ := entry.(map[string]any)
 		resource, ok := operation["resource"].(map[string]any)
 		if !ok {
 			return nil, nil, nil, fmt.Errorf("an operation that was broken off has no resource: %v", entry)
 		}
+		urn, _ := resource["urn"].(string)
+		if slices.Contains(left, urn) {
+			kept = append(kept, entry)
+			continue
+		}
 		// Of the other kinds the next update finds out by itself.
 		if operation["type"] != "creating" {
 			continue
 		}
-		urn, _ := resource["urn"].(string)
 		place := indexOf(resources, func(r map[string]any) bool { return r["urn"] == urn })
 		if !adoptable(resource) || place >= 0 && !isGone(resources[place]) {
 			dropped = append(dropped, urn)
@@ -69,6 +75,9 @@ func Adopt(export []byte) (edited []byte, adopted, dropped []string, err error) 
 		adopted = append(adopted, urn)
 	}
 	deployment["resources"] = resources
+	if delete(deployment, "pending_operations"); len(kept) > 0 {
+		deployment["pending_operations"] = kept
+	}
 	edited, err = json.Marshal(stack)
 	return edited, adopted, dropped, err
 }

@@ -32,7 +32,7 @@ const export = `{"version": 3, "deployment": {"unknown": 12345678901234567890, "
  ]}}`
 
 func TestBrokenOffCreatesAreAdopted(t *testing.T) {
-	edited, adopted, dropped, err := interrupted.Adopt([]byte(export))
+	edited, adopted, dropped, err := interrupted.Adopt([]byte(export), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,14 +59,29 @@ func TestBrokenOffCreatesAreAdopted(t *testing.T) {
 
 func TestWhatIsBeingReplacedIsLeft(t *testing.T) {
 	there := strings.Replace(export, `"resources": [`, `"resources": [{"urn": "`+poolURN+`", "id": "old"},`, 1)
-	_, adopted, dropped, err := interrupted.Adopt([]byte(there))
+	_, adopted, dropped, err := interrupted.Adopt([]byte(there), nil)
 	if err != nil || len(adopted) > 0 || !slices.Equal(dropped, []string{poolURN, objectURN}) {
 		t.Errorf("adopts %v, drops %v, %v", adopted, dropped, err)
 	}
 	gone := strings.Replace(there, `"id": "old"`, `"id": "old", "pendingReplacement": true`, 1)
-	edited, adopted, _, err := interrupted.Adopt([]byte(gone))
+	edited, adopted, _, err := interrupted.Adopt([]byte(gone), nil)
 	if err != nil || !slices.Equal(adopted, []string{poolURN}) || strings.Count(string(edited), `"`+poolURN+`"`) != 1 || strings.Contains(string(edited), `"old"`) {
 		t.Errorf("in the place of what is gone it adopts %v, %v:\n%s", adopted, err, edited)
+	}
+}
+
+func TestWhatCannotBeAskedOfStaysBrokenOff(t *testing.T) {
+	edited, adopted, dropped, err := interrupted.Adopt([]byte(export), []string{objectURN})
+	if err != nil || !slices.Equal(adopted, []string{poolURN}) || len(dropped) > 0 {
+		t.Fatalf("adopts %v, drops %v, %v", adopted, dropped, err)
+	}
+	var got struct {
+		Deployment struct {
+			Pending []struct{ Resource struct{ URN string } } `json:"pending_operations"`
+		}
+	}
+	if err := json.Unmarshal(edited, &got); err != nil || len(got.Deployment.Pending) != 1 || got.Deployment.Pending[0].Resource.URN != objectURN {
+		t.Errorf("broken off are %+v, %v", got.Deployment.Pending, err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -20,71 +22,106 @@ const (
 	releaseType   = "kubernetes:helm.sh/v3:Release"
 	namespaceType = "kubernetes:core/v1:Namespace"
 	providerType  = "pulumi:providers:kubernetes"
-	// pending selects Helm's records of what it was doing when it was killed. It does
-	// nothing with a release that has one, neither again nor anything else.
-	pending = "owner=helm,status in (pending-install,pending-upgrade,pending-rollback)"
+	// ofHelm selects the Secrets in which Helm keeps a record of each revision of a
+	// release. Their labels have the release's name and the revision's status.
+	ofHelm = "owner=helm"
+	// pending begins the status of a revision that Helm was at work on. It does nothing
+	// with a release that has one, neither again nor anything else.
+	pending = "pending-"
 	// askLimit is how long a cluster may take to answer.
 	askLimit = 30 * time.Second
 )
 
-// strikeOut deletes Helm's records of what it was doing when it, or the engine, was
-// killed. What it had done stays: the next install takes over what carries its
-// release's name, and the next upgrade goes on from the last that was finished. It
-// answers what it deleted, as namespace/record.
-func strikeOut(ctx context.Context, pulumi Pulumi) ([]string, error) {
+// obstacles are Helm's records that the next update would stumble over.
+type obstacles struct {
+	client  kubernetes.Interface
+	records []corev1.Secret
+	// unasked are the URNs of releases that broke off, and of which the cluster could
+	// not be asked; problem is why.
+	unasked []string
+	problem error
+}
+
+// lookIntoHelm finds what an engine, a provider or Helm that was killed has left.
+func lookIntoHelm(ctx context.Context, pulumi Pulumi) (obstacles, error) {
 	export, err := pulumi(ctx, "stack", "export", "--show-secrets")
 	if err != nil {
 		// Its output is secret.
-		return nil, fmt.Errorf("reading the stack's state with its secrets: %w", err)
+		return obstacles{}, fmt.Errorf("reading the stack's state with its secrets: %w", err)
 	}
-	var books books
-	if err := json.Unmarshal(export, &books); err != nil {
-		return nil, errors.New("decoding the stack's state: it is no deployment")
+	var d deployment
+	if err := json.Unmarshal(export, &d); err != nil {
+		return obstacles{}, errors.New("decoding the stack's state: it is no deployment")
 	}
-	client, err := books.client()
-	if err != nil || client == nil {
-		return nil, err // no cluster, no Helm
+	namespaces := d.namespaces()
+	if len(namespaces) == 0 {
+		return obstacles{}, nil
+	}
+	client, err := d.client()
+	if err != nil {
+		return obstacles{unasked: d.brokenOff(), problem: err}, nil
+	}
+	if client == nil {
+		return obstacles{}, nil // no cluster, no Helm
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	return books.strikeOut(ctx, client)
+	return d.obstacles(ctx, client), nil
 }
 
-func (b books) strikeOut(ctx context.Context, client kubernetes.Interface) ([]string, error) {
-	var struck []string
-	for _, namespace := range b.namespaces() {
-		records, err := client.CoreV1().Secrets(namespace.name).List(ctx, metav1.ListOptions{LabelSelector: pending})
+// obstacles are the pending records of the stack's releases, and all records of a
+// release whose creation broke off: it has no place in the state, and Helm installs
+// none whose name it knows, whatever became of it.
+func (d deployment) obstacles(ctx context.Context, client kubernetes.Interface) obstacles {
+	found := obstacles{client: client}
+	for _, namespace := range d.namespaces() {
+		records, err := client.CoreV1().Secrets(namespace.name).List(ctx, metav1.ListOptions{LabelSelector: ofHelm})
 		if err != nil {
-			brokenOff := b.brokenOff()
-			if len(brokenOff) == 0 {
-				return struck, nil // the engine knows of nothing that Helm was doing, and the cluster may be gone
-			}
-			return struck, fmt.Errorf("asking Helm's records what became of %s: %w", strings.Join(brokenOff, ", "), err)
+			return obstacles{unasked: d.brokenOff(), problem: fmt.Errorf("asking for Helm's records in namespace %s: %w", namespace.name, err)}
 		}
 		for _, record := range records.Items {
-			if !namespace.ours && !slices.Contains(namespace.releases, record.Labels["name"]) {
-				continue
+			name := record.Labels["name"]
+			ours := namespace.ours || slices.Contains(namespace.releases, name)
+			if slices.Contains(namespace.created, name) || ours && strings.HasPrefix(record.Labels["status"], pending) {
+				found.records = append(found.records, record)
 			}
-			if err := client.CoreV1().Secrets(namespace.name).Delete(ctx, record.Name, metav1.DeleteOptions{}); err != nil {
-				return struck, fmt.Errorf("deleting Helm's record %s/%s: %w", namespace.name, record.Name, err)
-			}
-			struck = append(struck, namespace.name+"/"+record.Name)
 		}
+	}
+	return found
+}
+
+// strikeOut deletes the records. What Helm had done stays: the next install takes
+// over what carries its release's name, and the next upgrade goes on from the last
+// that was finished. It answers what it deleted, as namespace/record.
+func (o obstacles) strikeOut(ctx context.Context) (struck []string, err error) {
+	for _, record := range o.records {
+		err := o.client.CoreV1().Secrets(record.Namespace).Delete(ctx, record.Name, metav1.DeleteOptions{
+			// One that has come to an end meanwhile is a good one.
+			Preconditions: &metav1.Preconditions{UID: &record.UID, ResourceVersion: &record.ResourceVersion},
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return struck, fmt.Errorf("deleting Helm's record %s/%s: %w", record.Namespace, record.Name, err)
+		}
+		struck = append(struck, record.Namespace+"/"+record.Name)
 	}
 	return struck, nil
 }
 
-// books are a deployment, as far as it tells of Helm.
-type books struct {
+// deployment is a stack's state, as far as it tells of Helm.
+type deployment struct {
 	Deployment struct {
 		Resources []entry
-		Pending   []struct{ Resource entry } `json:"pending_operations"`
+		Pending   []struct {
+			Type     string
+			Resource entry
+		} `json:"pending_operations"`
 	}
 }
 
 // entry is a resource of a deployment.
 type entry struct {
 	URN, Type string
+	Delete    bool
 	Inputs    struct {
 		Kubeconfig      any
 		Name, Namespace any
@@ -95,47 +132,54 @@ type entry struct {
 	}
 }
 
-// placed are the releases that are known of a namespace. In one that the stack has
-// made for an operator all are its; in a tenant's there may be others'.
+// placed are the releases that are known of a namespace, and those of them whose
+// creation broke off. In a namespace that the stack has made for an operator all are
+// its own; in a tenant's there may be others'.
 type placed struct {
-	name     string
-	ours     bool
-	releases []string
+	name              string
+	ours              bool
+	releases, created []string
 }
 
-func (b books) namespaces() []placed {
-	byName := map[string]placed{}
-	for _, e := range b.entries() {
+func (d deployment) namespaces() []placed {
+	byName := map[string]*placed{}
+	at := func(name any) *placed {
+		key := fmt.Sprint(name)
+		if byName[key] == nil {
+			byName[key] = &placed{name: key}
+		}
+		return byName[key]
+	}
+	note := func(e entry, creating bool) {
 		switch e.Type {
 		case namespaceType:
-			name := fmt.Sprint(e.Inputs.Metadata.Name)
 			_, tenants := e.Inputs.Metadata.Labels[aks.LabelTenant]
-			byName[name] = placed{name, !tenants, byName[name].releases}
+			at(e.Inputs.Metadata.Name).ours = !tenants
 		case releaseType:
-			name := fmt.Sprint(e.Inputs.Namespace)
-			byName[name] = placed{name, byName[name].ours, append(byName[name].releases, fmt.Sprint(e.Inputs.Name))}
+			p, name := at(e.Inputs.Namespace), fmt.Sprint(e.Inputs.Name)
+			if p.releases = append(p.releases, name); creating {
+				p.created = append(p.created, name)
+			}
 		}
 	}
-	all := make([]placed, 0, len(byName))
+	for _, e := range d.Deployment.Resources {
+		note(e, false)
+	}
+	for _, p := range d.Deployment.Pending {
+		note(p.Resource, p.Type == "creating")
+	}
+	var all []placed
 	for _, p := range byName {
-		all = append(all, p)
+		all = append(all, *p)
 	}
 	slices.SortFunc(all, func(a, b placed) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 
-func (b books) entries() []entry {
-	all := slices.Clone(b.Deployment.Resources)
-	for _, p := range b.Deployment.Pending {
-		all = append(all, p.Resource)
-	}
-	return all
-}
-
 // brokenOff are the releases that the engine has not seen the end of.
-func (b books) brokenOff() []string {
+func (d deployment) brokenOff() []string {
 	var urns []string
-	for _, p := range b.Deployment.Pending {
+	for _, p := range d.Deployment.Pending {
 		if p.Resource.Type == releaseType {
 			urns = append(urns, p.Resource.URN)
 		}
@@ -144,9 +188,9 @@ func (b books) brokenOff() []string {
 }
 
 // client is of the cluster that the stack's provider reaches; nil without one.
-func (b books) client() (kubernetes.Interface, error) {
-	for _, e := range b.Deployment.Resources {
-		if e.Type != providerType {
+func (d deployment) client() (kubernetes.Interface, error) {
+	for _, e := range d.Deployment.Resources {
+		if e.Type != providerType || e.Delete || e.Inputs.Kubeconfig == nil {
 			continue
 		}
 		config, err := clientcmd.RESTConfigFromKubeConfig([]byte(plain(e.Inputs.Kubeconfig)))

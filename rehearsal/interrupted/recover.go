@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Pulumi runs a pulumi command on the stack and answers what it prints.
@@ -20,6 +21,9 @@ type Mended struct {
 	Dropped []string
 	// Struck are the records of Helm that no longer hold up its releases.
 	Struck []string
+	// Unasked is why Helm's records were not looked at; nil where they were. It
+	// concerns none of what is known to have broken off.
+	Unasked error
 }
 
 // Recover cancels the update that the engine died in, adopts what it was about to
@@ -36,24 +40,44 @@ func Recover(ctx context.Context, pulumi Pulumi) (mended Mended, err error) {
 			err = errors.Join(err, cancelErr)
 		}
 	}()
-	// Helm first: its releases are found among the operations that are struck out next.
-	if mended.Struck, err = strikeOut(ctx, pulumi); err != nil {
+	helm, err := lookIntoHelm(ctx, pulumi)
+	if err != nil {
 		return mended, err
 	}
 	export, err := pulumi(ctx, "stack", "export")
 	if err != nil {
 		return mended, fmt.Errorf("reading the stack's state: %w\n%s", err, export)
 	}
-	edited, adopted, dropped, err := Adopt(export)
-	if err != nil || bytes.Equal(edited, export) {
+	edited, adopted, dropped, err := Adopt(export, helm.unasked)
+	if err != nil {
 		return mended, err
 	}
-	if err := write(ctx, pulumi, edited); err != nil {
+	if !bytes.Equal(edited, export) || len(helm.records) > 0 {
+		// It fails while somebody else is updating, whose records Helm's may be.
+		if err := write(ctx, pulumi, edited); err != nil {
+			return mended, err
+		}
+		mended.Dropped = dropped
+	}
+	if mended.Struck, err = helm.strikeOut(ctx); err != nil {
 		return mended, err
 	}
-	mended.Dropped = dropped
+	if err := lookFor(ctx, pulumi, adopted, export); err != nil {
+		return mended, err
+	}
+	mended.Adopted = adopted
+	if len(helm.unasked) > 0 {
+		return mended, fmt.Errorf("what Helm has done of %s could not be found out; all else is mended: %w", strings.Join(helm.unasked, ", "), helm.problem)
+	}
+	mended.Unasked = helm.problem
+	return mended, nil
+}
+
+// lookFor refreshes what was adopted, which drops what is not there. If it cannot,
+// it puts the former state back.
+func lookFor(ctx context.Context, pulumi Pulumi, adopted []string, former []byte) error {
 	if len(adopted) == 0 {
-		return mended, nil
+		return nil
 	}
 	args := []string{"refresh", "--yes", "--skip-preview"}
 	for _, urn := range adopted {
@@ -61,11 +85,10 @@ func Recover(ctx context.Context, pulumi Pulumi) (mended Mended, err error) {
 	}
 	if out, err := pulumi(ctx, args...); err != nil {
 		// What was not looked for must not stand there as if it had been found.
-		return mended, errors.Join(fmt.Errorf("looking for what the broken-off update created: %w\n%s", err, out),
-			write(context.WithoutCancel(ctx), pulumi, export))
+		return errors.Join(fmt.Errorf("looking for what the broken-off update created: %w\n%s", err, out),
+			write(context.WithoutCancel(ctx), pulumi, former))
 	}
-	mended.Adopted = adopted
-	return mended, nil
+	return nil
 }
 
 // write puts the state in the place of the stack's.

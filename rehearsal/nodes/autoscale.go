@@ -13,7 +13,7 @@ import (
 // autoscale changes the count of autoscaled pools in the cloud; the next sync
 // makes or removes the nodes.
 func (c *Controller) autoscale(pools []Pool) error {
-	more, err := growth(pools, c.pods.List())
+	more, err := growth(pools, c.pods.List(), c.cordoned())
 	if err != nil {
 		return err
 	}
@@ -39,6 +39,15 @@ func (c *Controller) autoscale(pools []Pool) error {
 		}
 	}
 	return nil
+}
+
+// cordoned are the nodes that take no pods.
+func (c *Controller) cordoned() map[string]bool {
+	names := map[string]bool{}
+	for _, node := range c.nodes.List() {
+		names[node.Name] = node.Spec.Unschedulable
+	}
+	return names
 }
 
 // setCount writes the count as the cluster autoscaler does: past the program,

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -96,13 +97,10 @@ func (c *Controller) sync(ctx context.Context) error {
 	if err := c.match(ctx, wanted); err != nil {
 		return err
 	}
-	if err := c.upgrade(ctx, wanted); err != nil {
-		return err
-	}
 	if err := c.reap(ctx); err != nil {
 		return err
 	}
-	return c.autoscale(pools)
+	return errors.Join(c.autoscale(pools), c.upgrade(ctx, wanted))
 }
 
 // impossible says whether no node can be made of the pool, and logs why, once.

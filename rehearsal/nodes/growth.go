@@ -17,9 +17,9 @@ import (
 // It packs them as the cluster autoscaler does: first into the room that nodes
 // have, those on their way included, then into new ones, each pod into one
 // pool. Where several pools could take a pod, the one with the smallest nodes
-// does.
-func growth(pools []Pool, pods []*corev1.Pod) (map[string]int, error) {
-	rooms, err := roomsOf(pools, pods)
+// does. On cordoned nodes there is no room.
+func growth(pools []Pool, pods []*corev1.Pod, cordoned map[string]bool) (map[string]int, error) {
+	rooms, err := roomsOf(pools, pods, cordoned)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,18 @@ type room struct {
 
 func newRoom(node *corev1.Node) room { return room{node, node.Status.Allocatable.DeepCopy()} }
 
-// roomsOf answers the room on every node that the pools have or await.
-func roomsOf(pools []Pool, pods []*corev1.Pod) ([]room, error) {
+// roomsOf answers the room on every node that the pools have or await, and that
+// takes pods.
+func roomsOf(pools []Pool, pods []*corev1.Pod, cordoned map[string]bool) ([]room, error) {
 	var rooms []room
 	for _, p := range pools {
 		for i := range p.Count {
 			node, err := p.Node(i)
 			if err != nil {
 				return nil, err
+			}
+			if cordoned[node.Name] {
+				continue
 			}
 			r := newRoom(node)
 			for _, pod := range pods {

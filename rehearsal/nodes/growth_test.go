@@ -112,10 +112,25 @@ func TestGrowth(t *testing.T) {
 		"inline in a cluster": {[]Pool{with(cpu, func(p *Pool) { p.ID = "" })}, []*corev1.Pod{cpuPod("a", "1")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := growth(test.pools, test.pods)
+			got, err := growth(test.pools, test.pods, nil)
 			if err != nil || !maps.Equal(got, test.want) {
 				t.Errorf("%v, %v; want %v", got, err, test.want)
 			}
 		})
+	}
+}
+
+// TestACordonedNodeHasNoRoom: what it would hold gets another node.
+func TestACordonedNodeHasNoRoom(t *testing.T) {
+	pool := Pool{ID: "id", Name: "cpu", Mode: "User", Size: "Standard_D8ds_v6", Count: 1, Max: 2, Autoscaled: true}
+	node, err := pool.Node(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cordoned, want := range map[bool]int{false: 0, true: 1} {
+		more, err := growth([]Pool{pool}, []*corev1.Pod{cpuPod("a", "1")}, map[string]bool{node.Name: cordoned})
+		if err != nil || more["cpu"] != want {
+			t.Errorf("cordoned %v: %d more nodes, want %d; %v", cordoned, more["cpu"], want, err)
+		}
 	}
 }

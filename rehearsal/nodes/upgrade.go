@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,32 +28,32 @@ func kubelet(pool, api string) string {
 	return "v" + pool
 }
 
-// upgrade takes away the nodes that run an older kubelet than their pool's, as AKS
-// does: one of a pool at a time, and not before its pods have been asked to leave
-// and have left. The node comes again under its name, with the new one.
+// upgrade takes away the nodes that run an older kubelet than their pool's, one of a
+// pool at a time, and not before its pods have been asked to leave and have left.
+// The node comes again under its name, with the new one. AKS adds another node
+// first; here the autoscaler does where a pod has no other to go to.
 func (c *Controller) upgrade(ctx context.Context, wanted map[string]*corev1.Node) error {
 	begun := map[string]bool{}
 	present := map[string]*corev1.Node{}
 	for _, node := range c.nodes.List() {
 		present[node.Name] = node
 	}
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		node, pool := present[name], wanted[name].Labels[aks.LabelPool]
-		if node == nil {
+		if node == nil || node.Status.NodeInfo.KubeletVersion == "" {
 			begun[pool] = true // it is just coming again
 			continue
 		}
-		version := node.Status.NodeInfo.KubeletVersion
-		// A node without one is so new that its status is not written yet.
-		if begun[pool] || version == "" || version == wanted[name].Status.NodeInfo.KubeletVersion {
+		if begun[pool] || node.Status.NodeInfo.KubeletVersion == wanted[name].Status.NodeInfo.KubeletVersion {
 			continue
 		}
 		begun[pool] = true
 		if err := c.drain(ctx, node); err != nil {
-			return fmt.Errorf("draining node %s: %w", name, err)
+			errs = append(errs, fmt.Errorf("draining node %s: %w", name, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // drain takes a step: no more pods come, those that are there are evicted, and a

@@ -1,6 +1,7 @@
 // The recover command mends a stack whose engine was killed in an update, so
-// that a plain `pulumi up` goes on: it takes the lock away and finds out which
-// of the resources that were about to be created are there.
+// that a plain `pulumi up` goes on: it takes the lock away, finds out which of the
+// resources that were about to be created are there, and has Helm forget what it was
+// in the middle of.
 package main
 
 import (
@@ -44,15 +45,19 @@ func run(ctx context.Context, stack string, yes bool) error {
 		err := cmd.Run()
 		return out.Bytes(), err
 	})
+	for _, found := range []struct {
+		what  string
+		names []string
+	}{{"looked for", mended.Adopted}, {"to be created again", mended.Dropped}, {"Helm's record of what broke off, deleted", mended.Struck}} {
+		for _, name := range found.names {
+			fmt.Printf("%s: %s\n", found.what, name)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	for what, names := range map[string][]string{
-		"looked for": mended.Adopted, "to be created again": mended.Dropped, "Helm's record of what broke off, deleted": mended.Struck,
-	} {
-		for _, name := range names {
-			fmt.Printf("%s: %s\n", what, name)
-		}
+	if mended.Unasked != nil {
+		fmt.Printf("Helm's records were not looked at: %v\n", mended.Unasked)
 	}
 	fmt.Printf("%s is ready for the next pulumi up\n", stack)
 	return nil

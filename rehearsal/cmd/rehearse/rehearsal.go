@@ -130,7 +130,7 @@ func (r *rehearsal) ensureSupervisor() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(self, "-root", r.emulators, "-dir", string(r.dir), "-ray", r.python, "supervise")
+	cmd := exec.Command(self, "-root", r.emulators, "-dir", string(r.dir), "-ray", r.python, fmt.Sprintf("-upgrades=%v", r.upgrades), "supervise")
 	cmd.Stdout, cmd.Stderr = log, log
 	// A session of its own: it stays when the terminal goes.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -2,7 +2,7 @@ package infra
 
 // Args declares where the workloads run. It is the stack's `infra` object; the fields without a key are filled in by main.
 type Args struct {
-	// Name is part of the name of every Azure resource: rg-<name>, aks-<name>, id-<name>-<tenant>. Default: ray-<stack>. Changing
+	// Name is part of the name of every Azure resource: rg-<name>, aks-<name>, id-<name>-<team>. Default: ray-<stack>. Changing
 	// it replaces everything.
 	Name string `json:"name"`
 	// ServiceAccount is what the workloads' pods run as, in each tenant's namespace. Default: ray-workload.
@@ -43,9 +43,10 @@ type Args struct {
 
 // Tenant is who runs workloads here: a team, or everybody where no team is declared.
 type Tenant struct {
-	// Name is the tenant's; logical names carry it, so that adding or removing another tenant touches nothing of this one.
+	// Name is the tenant's.
 	Name string
-	// Namespace is where its workloads run. No two tenants share one, as queues makes sure.
+	// Namespace is where its workloads run. No two tenants share one, as queues makes sure. Logical names carry a handle of it, so that adding
+	// or removing another tenant touches nothing of this one, and renaming this one nothing that lies in its namespace.
 	Namespace string
 	// Key is where config names the namespace, for messages.
 	Key string

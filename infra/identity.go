@@ -62,7 +62,7 @@ func validateSubjects(path string, subjects []subject) error {
 
 // newIdentity makes the tenant's identity, lets it into the storage account, and lets the tenant's service account be it.
 func (c *Infra) newIdentity(ctx *pulumi.Context, t Tenant) (*managedidentity.UserAssignedIdentity, error) {
-	identity, err := managedidentity.NewUserAssignedIdentity(ctx, c.name+"-identity-"+t.Name, &managedidentity.UserAssignedIdentityArgs{
+	identity, err := managedidentity.NewUserAssignedIdentity(ctx, c.name+"-identity-"+t.handle(), &managedidentity.UserAssignedIdentityArgs{
 		ResourceName:      pulumi.String(c.args.identityName(t)),
 		ResourceGroupName: c.group.Name,
 		Location:          pulumi.String(c.args.Location),
@@ -72,7 +72,7 @@ func (c *Infra) newIdentity(ctx *pulumi.Context, t Tenant) (*managedidentity.Use
 	if err != nil {
 		return nil, err
 	}
-	assignment, err := authorization.NewRoleAssignment(ctx, c.name+"-blobs-"+t.Name, &authorization.RoleAssignmentArgs{
+	assignment, err := authorization.NewRoleAssignment(ctx, c.name+"-blobs-"+t.handle(), &authorization.RoleAssignmentArgs{
 		RoleAssignmentName: pulumi.String(c.args.assignmentName(t, roleBlobDataContributor)),
 		RoleDefinitionId: pulumi.String("/subscriptions/" + c.args.SubscriptionID +
 			"/providers/Microsoft.Authorization/roleDefinitions/" + roleBlobDataContributor),
@@ -93,7 +93,7 @@ func (c *Infra) newIdentity(ctx *pulumi.Context, t Tenant) (*managedidentity.Use
 func (c *Infra) federate(ctx *pulumi.Context, t Tenant, identity *managedidentity.UserAssignedIdentity, subjects []subject) error {
 	var previous []pulumi.Resource
 	for _, s := range subjects {
-		credential, err := managedidentity.NewFederatedIdentityCredential(ctx, c.name+"-federation-"+t.Name+"."+s.credentialName(),
+		credential, err := managedidentity.NewFederatedIdentityCredential(ctx, c.name+"-federation-"+t.handle()+"."+s.credentialName(),
 			&managedidentity.FederatedIdentityCredentialArgs{
 				FederatedIdentityCredentialResourceName: pulumi.String(s.credentialName()),
 				ResourceGroupName:                       c.group.Name,
@@ -116,7 +116,7 @@ func (c *Infra) federate(ctx *pulumi.Context, t Tenant, identity *managedidentit
 func (c *Infra) newServiceAccount(ctx *pulumi.Context, t Tenant, identity *managedidentity.UserAssignedIdentity, namespace pulumi.Resource) error {
 	metadata := t.metadata(c.args.ServiceAccount)
 	metadata.Annotations = pulumi.StringMap{aks.AnnotationClientID: identity.ClientId}
-	account, err := corev1.NewServiceAccount(ctx, c.name+"-service-account-"+t.Name, &corev1.ServiceAccountArgs{Metadata: metadata},
+	account, err := corev1.NewServiceAccount(ctx, c.name+"-service-account-"+t.handle(), &corev1.ServiceAccountArgs{Metadata: metadata},
 		c.child(pulumi.DependsOn([]pulumi.Resource{namespace})))
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (c *Infra) newMounts(ctx *pulumi.Context, t Tenant, identity *managedidenti
 // newMount makes one volume and its claim. What a volume mounts is immutable, and a volume that has lost its claim never takes another:
 // where one is replaced so is the other, the claim going first and coming last.
 func (c *Infra) newMount(ctx *pulumi.Context, t Tenant, container string, identity *managedidentity.UserAssignedIdentity, namespace pulumi.Resource) error {
-	volume, err := corev1.NewPersistentVolume(ctx, c.name+"-volume-"+t.Name+"."+container, &corev1.PersistentVolumeArgs{
+	volume, err := corev1.NewPersistentVolume(ctx, c.name+"-volume-"+t.handle()+"."+container, &corev1.PersistentVolumeArgs{
 		Metadata: &metav1.ObjectMetaArgs{
 			Name:   pulumi.String(c.args.volumeName(t, container)),
 			Labels: pulumi.StringMap{aks.LabelManagedBy: pulumi.String(aks.ManagedBy)},
@@ -54,7 +54,7 @@ func (c *Infra) newMount(ctx *pulumi.Context, t Tenant, container string, identi
 	if err != nil {
 		return err
 	}
-	claim, err := corev1.NewPersistentVolumeClaim(ctx, c.name+"-claim-"+t.Name+"."+container, &corev1.PersistentVolumeClaimArgs{
+	claim, err := corev1.NewPersistentVolumeClaim(ctx, c.name+"-claim-"+t.handle()+"."+container, &corev1.PersistentVolumeClaimArgs{
 		Metadata: t.metadata(aks.ClaimName(container)),
 		Spec: &corev1.PersistentVolumeClaimSpecArgs{
 			AccessModes: pulumi.ToStringArray([]string{"ReadWriteMany"}),

@@ -67,7 +67,7 @@ func plain(name string) string {
 func (a Args) resourceGroupName() string { return "rg-" + a.Name }
 func (a Args) clusterName() string       { return "aks-" + a.Name }
 
-func (a Args) identityName(t Tenant) string { return "id-" + a.Name + "-" + t.Name }
+func (a Args) identityName(t Tenant) string { return "id-" + a.Name + "-" + t.handle() }
 
 // ClusterID is the cluster's ARM id, written rather than read so that it never becomes unknown.
 func (a Args) ClusterID() string {

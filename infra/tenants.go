@@ -21,7 +21,7 @@ import (
 // platform's addresses, and mounts.
 func (c *Infra) newTenants(ctx *pulumi.Context) error {
 	for i, t := range c.args.tenants() {
-		namespace, err := c.newNamespace(ctx, "namespace-"+t.Name, t.Namespace, pulumi.StringMap{aks.LabelTenant: pulumi.String(t.Name)})
+		namespace, err := c.newNamespace(ctx, "namespace-"+t.handle(), t.Namespace, pulumi.StringMap{aks.LabelTenant: pulumi.String(t.Name)})
 		if err != nil {
 			return fmt.Errorf("namespace of %s: %w", t.Name, err)
 		}
@@ -69,7 +69,7 @@ func (c *Infra) newNamespace(
 
 // newPlatform tells the tenant's pods what is known only after creation, so that no workload has to hold an output.
 func (c *Infra) newPlatform(ctx *pulumi.Context, t Tenant, namespace pulumi.Resource) error {
-	platform, err := corev1.NewConfigMap(ctx, c.name+"-platform-"+t.Name, &corev1.ConfigMapArgs{
+	platform, err := corev1.NewConfigMap(ctx, c.name+"-platform-"+t.handle(), &corev1.ConfigMapArgs{
 		Metadata: t.metadata(aks.PlatformConfigMap),
 		Data: pulumi.StringMap{
 			aks.KeyStorageAccount: c.account.Name,
@@ -82,6 +82,9 @@ func (c *Infra) newPlatform(ctx *pulumi.Context, t Tenant, namespace pulumi.Reso
 	c.settled = append(c.settled, platform)
 	return nil
 }
+
+// handle is what the tenant's resources are called by.
+func (t Tenant) handle() string { return aks.TenantHandle(t.Namespace) }
 
 // metadata names an object in the tenant's namespace.
 func (t Tenant) metadata(name string) *metav1.ObjectMetaArgs {

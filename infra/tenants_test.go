@@ -115,8 +115,22 @@ func TestAssignmentNameFollowsWhatItSays(t *testing.T) {
 	if a.assignmentName(tenant, "r") == b.assignmentName(tenant, "r") || a.assignmentName(tenant, "r") == a.assignmentName(tenant, "s") {
 		t.Error("another identity or role has the same name")
 	}
-	if a.assignmentName(tenant, "r") == a.assignmentName(Tenant{Name: "other", Namespace: "ray"}, "r") {
+	if a.assignmentName(tenant, "r") == a.assignmentName(Tenant{Name: "other", Namespace: "ray-other"}, "r") {
 		t.Error("another tenant has the same name")
+	}
+}
+
+// TestARenamedTenantKeepsWhatIsInItsNamespace: all that is called by the tenant is called by its namespace.
+func TestARenamedTenantKeepsWhatIsInItsNamespace(t *testing.T) {
+	renamed := large()
+	renamed.Tenants = []Tenant{{Name: "seeing", Namespace: "ray-vision"}, {Name: "language", Namespace: "ray-language"}}
+	before, after := run(t, large()), run(t, renamed)
+	for i, res := range before.Resources {
+		now := after.Resources[i]
+		changed := !now.Inputs.DeepEquals(res.Inputs)
+		if now.URN() != res.URN() || changed != (res.Name == "infra-namespace-vision") {
+			t.Errorf("%s became %s; its inputs changed: %v", res.URN(), now.URN(), changed)
+		}
 	}
 }
 
@@ -136,8 +150,8 @@ func TestCredentialsOfAnIdentityAreWrittenOneByOne(t *testing.T) {
 		return c.federate(ctx, Tenant{Name: "t", Namespace: "ray"}, identity, subjects)
 	}, stacktest.Options{Stack: "test"})
 	for i, s := range subjects[1:] {
-		previous := "infra-federation-t.ray-" + subjects[i].serviceAccount
-		if !dependsOn(r.Named(t, "infra-federation-t.ray-"+s.serviceAccount), previous) {
+		previous := "infra-federation-ray.ray-" + subjects[i].serviceAccount
+		if !dependsOn(r.Named(t, "infra-federation-ray.ray-"+s.serviceAccount), previous) {
 			t.Errorf("the credential of %s does not wait for the one before", s)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ray-on-aks/infra/sku"
+	"ray-on-aks/internal/aks"
 	"ray-on-aks/internal/strict"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -68,7 +69,8 @@ type Quota struct {
 
 // Team declares a tenant, and what it is guaranteed in the shape teams.
 type Team struct {
-	// Namespace is where its workloads run. Default: ray-<team>.
+	// Namespace is where its workloads run. Default: ray-<team>. A team that is renamed keeps identity, mounts and namespace if it names the
+	// one that it had.
 	Namespace string `json:"namespace"`
 	// Share is its part of what the teams without a quota divide among them. Default: 1.
 	Share int `json:"share"`
@@ -122,12 +124,8 @@ type Tenant struct {
 	LocalQueue string
 }
 
-const (
-	// onlyTenant is the tenant's name where no teams are declared.
-	onlyTenant = "ray"
-	// namespacePrefix begins the namespace of a team that names none.
-	namespacePrefix = "ray-"
-)
+// onlyTenant is the tenant's name where no teams are declared.
+const onlyTenant = "ray"
 
 // Tenants lists the tenants in the order of their names.
 func (a Args) Tenants() []Tenant {
@@ -138,7 +136,7 @@ func (a Args) Tenants() []Tenant {
 	for _, name := range a.Teams.Names() {
 		t := Tenant{Name: name, Namespace: a.Teams[name].Namespace, ClusterQueue: a.ClusterQueue, LocalQueue: a.LocalQueue}
 		if t.Namespace == "" {
-			t.Namespace = namespacePrefix + name
+			t.Namespace = aks.NamespacePrefix + name
 		}
 		if a.Shape == ShapeTeams {
 			t.ClusterQueue = name

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"ray-on-aks/internal/aks"
 	"ray-on-aks/internal/crd"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -83,7 +84,7 @@ func (c *Queues) newQueues(ctx *pulumi.Context) error {
 		}
 		// Kueue does not let a LocalQueue change its ClusterQueue. Jobs that wait in it wait on, for the one that takes its name; those
 		// that were admitted run on in the old ClusterQueue.
-		_, err := c.add(ctx, "local-queue-"+t.Name, localQueue(t), pulumi.DependsOn(after),
+		_, err := c.add(ctx, "local-queue-"+aks.TenantHandle(t.Namespace), localQueue(t), pulumi.DependsOn(after),
 			pulumi.ReplaceOnChanges([]string{"spec.clusterQueue"}), pulumi.DeleteBeforeReplace(true))
 		if err != nil {
 			return err

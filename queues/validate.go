@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ray-on-aks/internal/aks"
 	"ray-on-aks/internal/strict"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -14,7 +15,7 @@ import (
 
 const (
 	// maxTeamName leaves room for what begins a team's namespace.
-	maxTeamName = validation.DNS1123LabelMaxLength - len(namespacePrefix)
+	maxTeamName = validation.DNS1123LabelMaxLength - len(aks.NamespacePrefix)
 	// maxFlavors is the most that one resource group of a ClusterQueue can have.
 	maxFlavors = 64
 )
@@ -109,7 +110,7 @@ func (a Args) checkTeamName(path, name string) error {
 	if len(name) <= maxTeamName {
 		return strict.CheckLabel(path, name, a.Teams.Names()...)
 	}
-	return fmt.Errorf("%s: has %d characters; at most %d leave room for the namespace %s<team>%s", path, len(name), maxTeamName, namespacePrefix,
+	return fmt.Errorf("%s: has %d characters; at most %d leave room for the namespace %s<team>%s", path, len(name), maxTeamName, aks.NamespacePrefix,
 		strict.WouldDo(name, maxTeamName, func(short string) bool {
 			_, taken := a.Teams[short]
 			return !taken && strict.CheckLabel(path, short) == nil

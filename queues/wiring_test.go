@@ -41,7 +41,7 @@ func TestObjectsComeAfterWhatTheyReferTo(t *testing.T) {
 		"queues-flavor-a100":           nil,
 		"queues-cluster-queue-ray":     {"queues-flavor-a100", "queues-flavor-cpu"},
 		"queues-cluster-queue-weather": {"queues-flavor-a100", "queues-flavor-cpu"},
-		"queues-local-queue-weather":   {"queues-cluster-queue-weather"},
+		"queues-local-queue-forecast_": {"queues-cluster-queue-weather"},
 	} {
 		if got, ok := seen[name]; !ok || !slices.Equal(after(got), want) {
 			t.Errorf("%s comes after %v, want %v (registered: %t)", name, after(got), want, ok)
@@ -68,7 +68,7 @@ func TestSwitchReplacesLocalQueues(t *testing.T) {
 			t.Errorf("%s is only in one shape", name)
 		}
 	}
-	for _, name := range []string{"queues-local-queue-vision", "queues-local-queue-weather"} {
+	for _, name := range []string{"queues-local-queue-vision", "queues-local-queue-forecast_"} {
 		if r := teams[name]; !r.DeleteBeforeReplace || !slices.Equal(r.ReplaceOnChanges, []string{"spec.clusterQueue"}) {
 			t.Errorf("%s: replaced on %v, deleted before: %t", name, r.ReplaceOnChanges, r.DeleteBeforeReplace)
 		}

@@ -109,6 +109,18 @@ func (e *env) changes() map[string]change {
 			func() { e.set(queuesKey+"teams.language", team) },
 			append(teamsObjects("delete", "language"), "update ClusterQueue queues-cluster-queue-weather"),
 		},
+		"a team that is renamed and keeps its namespace": {
+			func() {
+				e.unset(queuesKey + "teams.language")
+				e.set(queuesKey+"teams.words", map[string]any{"share": 1, "namespace": "ray-language"})
+			},
+			func() {
+				e.unset(queuesKey + "teams.words")
+				e.set(queuesKey+"teams.language", team)
+			},
+			[]string{"create ClusterQueue queues-cluster-queue-words", "delete ClusterQueue queues-cluster-queue-language",
+				"replace LocalQueue queues-local-queue-language", "update Namespace infra-namespace-language"},
+		},
 		"a workload that is renamed": {
 			func() {
 				e.set(smokeKey+"enabled", false)

@@ -157,6 +157,7 @@ bench-train: python-models-env ## compare our training loop with the bare librar
 
 .PHONY: e2e
 e2e: build ## run the scenarios on the rehearsed cluster
+	@$(call timed,earlier releases of the operators,cd rehearsal && go run ./cmd/toolchain -root .. -earlier)
 	@$(call timed,end to end,cd rehearsal && go test -count=1 -timeout 45m -v ./e2e)
 
 .PHONY: faults

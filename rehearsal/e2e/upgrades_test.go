@@ -29,6 +29,8 @@ func TestUpgrades(t *testing.T) {
 	e := newEnv(t, "e2e-upgrades")
 	tools, err := toolchain.New(e.root, os.Stderr)
 	must(t, err)
+	_, err = tools.EnsureEarlier(t.Context())
+	must(t, err)
 	earlier, pinned := e.charts("earlier", tools.EarlierModule), e.charts("pinned", tools.Module)
 	e.supervise("-upgrades")
 	e.only()

@@ -16,12 +16,16 @@ import (
 
 func main() {
 	root := flag.String("root", ".", "folder of the checkout")
+	earlier := flag.Bool("earlier", false, "build the operators' earlier releases, too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	tools, err := toolchain.New(*root, os.Stderr)
 	if err == nil {
 		_, err = tools.Ensure(ctx)
+	}
+	if err == nil && *earlier {
+		_, err = tools.EnsureEarlier(ctx)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "toolchain:", err)

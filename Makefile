@@ -105,7 +105,8 @@ unit: ## run the tests that need no cluster
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/actionlint python-env ## check format, vet and lint Go, lint Python and the workflows
-	@$(call timed,format and vet,test -z "$$(gofmt -l . | tee /dev/stderr)" && go vet ./... && cd rehearsal && go vet ./...)
+	@$(call timed,gofmt,files=$$(gofmt -l .) && test -z "$$files" || { echo "not formatted: $$files" >&2; false; })
+	@$(call timed,vet,go vet ./... && cd rehearsal && go vet ./...)
 	@$(call timed,golangci-lint,$(BIN)/golangci-lint run ./... && cd rehearsal && ../$(BIN)/golangci-lint run ./...)
 	@$(BIN)/actionlint
 	@cd $(ENTRYPOINTS) && $(call pyenv,test)/bin/python -m ruff check . && $(call pyenv,test)/bin/python -m ruff format --check .

@@ -45,9 +45,22 @@ func TestSmokeJob(t *testing.T) {
 	e.outcome(0)
 	e.checkRan(follower, second)
 	e.noChanges(second, "finished", ended)
+	e.forget(second)
 
 	e.pulumi("destroy", "--yes", "--skip-preview")
 	e.checkGone()
+}
+
+// forget has Kueue delete its record of the run, which the rehearsal would see a
+// week later, and asserts that the run is not made again, by `up` or by Kueue.
+func (e *env) forget(run string) {
+	e.Helper()
+	e.set(operatorsKey+"kueue.retainFinished", "1s")
+	e.pulumi("up", "--yes", "--skip-preview")
+	e.noChanges(run, "without a record in Kueue", forgotten)
+	if j, err := e.job(run); err != nil || j.Queue() != "finished" || !j.Succeeded() {
+		e.Errorf("%s is %s, Ray job %s after Kueue has forgotten it: %v", run, j.Queue(), j.RayJob.Status.JobStatus, err)
+	}
 }
 
 // longRun keeps a simulated job running until the test shortens it, in seconds.
@@ -56,6 +69,8 @@ const longRun = 600
 func pending(j report.Job) bool { return j.Queue() == "pending" }
 func running(j report.Job) bool { return j.RayJob.Status.JobStatus == rayv1.JobStatusRunning }
 func ended(j report.Job) bool   { return j.Ended() }
+
+func forgotten(j report.Job) bool { return j.Workload == nil && j.Ended() }
 
 // noChanges waits until the run is in the state, and asserts that `up`, and
 // then refresh and `up`, change nothing while it stays in it.

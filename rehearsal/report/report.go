@@ -142,13 +142,20 @@ func (j Job) Condition(kind string) bool {
 // Ended says whether the job will change no more by itself: KubeRay is done with
 // it, and Kueue has given its quota back.
 func (j Job) Ended() bool {
-	switch j.RayJob.Status.JobDeploymentStatus {
-	case rayv1.JobDeploymentStatusComplete, rayv1.JobDeploymentStatusFailed:
-		return j.RayJob.Labels[aks.LabelQueue] == "" || j.Condition(kueue.WorkloadFinished)
-	case rayv1.JobDeploymentStatusValidationFailed:
+	switch {
+	case j.done():
+		return j.RayJob.Labels[aks.LabelQueue] == "" || j.Workload == nil || j.Condition(kueue.WorkloadFinished)
+	case j.RayJob.Status.JobDeploymentStatus == rayv1.JobDeploymentStatusValidationFailed:
 		return true // Kueue 0.17.1 never finishes its Workload
 	}
 	return j.Orphaned()
+}
+
+// done says that KubeRay has ended the job. Once Kueue's time of retention is
+// over such a job has no Workload any more.
+func (j Job) done() bool {
+	status := j.RayJob.Status.JobDeploymentStatus
+	return status == rayv1.JobDeploymentStatusComplete || status == rayv1.JobDeploymentStatusFailed
 }
 
 // Orphaned says that Kueue finished the Workload though the RayJob never ran:
@@ -156,9 +163,7 @@ func (j Job) Ended() bool {
 // nothing, since KubeRay sets that before it looks whether a job is suspended.
 // It was seen once in thousands of admissions, under heavy load.
 func (j Job) Orphaned() bool {
-	return j.Condition(kueue.WorkloadFinished) && j.RayJob.Spec.Suspend &&
-		j.RayJob.Status.JobDeploymentStatus != rayv1.JobDeploymentStatusComplete &&
-		j.RayJob.Status.JobDeploymentStatus != rayv1.JobDeploymentStatusFailed
+	return j.Condition(kueue.WorkloadFinished) && j.RayJob.Spec.Suspend && !j.done()
 }
 
 // Succeeded says that the job ran through the queue and ended well.
@@ -172,6 +177,8 @@ func (j Job) Queue() string {
 	switch {
 	case j.RayJob.Labels[aks.LabelQueue] == "":
 		return "no queue"
+	case j.Workload == nil && j.done():
+		return "finished"
 	case j.Workload == nil:
 		return "unseen"
 	case j.Orphaned():

@@ -79,11 +79,12 @@ func TestAJobHasEndedOnceItsQuotaIsBack(t *testing.T) {
 		job  Job
 		want bool
 	}{
-		"complete, quota held":  {complete(kueue.WorkloadAdmitted), false},
-		"complete, quota back":  {complete(kueue.WorkloadAdmitted, kueue.WorkloadFinished), true},
-		"refused by KubeRay":    {job(false, rayv1.JobDeploymentStatusValidationFailed, kueue.WorkloadAdmitted), true},
-		"running":               {job(false, rayv1.JobDeploymentStatusRunning, kueue.WorkloadAdmitted), false},
-		"complete, no Workload": {Job{RayJob: complete().RayJob}, false},
+		"complete, quota held":              {complete(kueue.WorkloadAdmitted), false},
+		"complete, quota back":              {complete(kueue.WorkloadAdmitted, kueue.WorkloadFinished), true},
+		"complete, retention is over":       {Job{RayJob: complete().RayJob}, true},
+		"refused by KubeRay":                {job(false, rayv1.JobDeploymentStatusValidationFailed, kueue.WorkloadAdmitted), true},
+		"running":                           {job(false, rayv1.JobDeploymentStatusRunning, kueue.WorkloadAdmitted), false},
+		"suspended, without a Workload yet": {Job{RayJob: job(true, rayv1.JobDeploymentStatusSuspended).RayJob}, false},
 	} {
 		if got := c.job.Ended(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -96,6 +97,11 @@ func TestQueueNamesTheStateOfAJob(t *testing.T) {
 	unqueued.RayJob.Labels = nil
 	unseen := job(true, rayv1.JobDeploymentStatusNew)
 	unseen.Workload = nil
+	forgotten := job(false, rayv1.JobDeploymentStatusFailed)
+	forgotten.Workload = nil
+	if got := forgotten.Queue(); got != "finished" {
+		t.Errorf("after the retention: got %q, want finished", got)
+	}
 	for want, j := range map[string]Job{
 		"no queue": unqueued,
 		"unseen":   unseen,

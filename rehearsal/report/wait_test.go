@@ -27,6 +27,8 @@ func withMessage(j Job, status rayv1.JobStatus, reason rayv1.JobFailedReason, me
 func TestWaitEndsAsTheJobEnds(t *testing.T) {
 	deactivated := job(true, rayv1.JobDeploymentStatusSuspended, "-"+kueue.WorkloadQuotaReserved, kueue.WorkloadEvicted)
 	deactivated.Workload.Spec.Active = ptr.To(false)
+	forgotten := complete()
+	forgotten.Workload = nil
 	for name, c := range map[string]struct {
 		job Job
 		// says are words of the error; none for success.
@@ -35,6 +37,7 @@ func TestWaitEndsAsTheJobEnds(t *testing.T) {
 		"succeeded": {job: complete()},
 		"succeeded, quota not back yet": {job: withMessage(job(false, rayv1.JobDeploymentStatusComplete, kueue.WorkloadAdmitted),
 			rayv1.JobStatusSucceeded, "", "")},
+		"succeeded, retention is over": {job: forgotten},
 		"failed": {
 			withMessage(job(false, rayv1.JobDeploymentStatusFailed, kueue.WorkloadFinished), rayv1.JobStatusFailed, rayv1.AppFailed, "exit 3"),
 			[]string{"smoke: RayJob team/run has ended as Failed (FAILED, AppFailed): exit 3", "kubectl -n team logs job/run", "workloads.smoke.generation"},
@@ -60,6 +63,9 @@ func TestWaitEndsAsTheJobEnds(t *testing.T) {
 		if len(c.says) == 0 {
 			if want := "smoke: succeeded; its result lies in https://account.blob.core.windows.net/models/run-id\n"; err != nil || !strings.HasSuffix(told, want) {
 				t.Errorf("%s: told %q, %v", name, told, err)
+			}
+			if strings.Contains(told, "not been seen") {
+				t.Errorf("%s: told %q of a job that has ended", name, told)
 			}
 			continue
 		}

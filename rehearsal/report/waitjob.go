@@ -62,8 +62,7 @@ func (w *Waiter) outcome(job Job) (ended bool, failure error) {
 	case status.JobDeploymentStatus == rayv1.JobDeploymentStatusValidationFailed:
 		return fail("KubeRay refuses %s (ValidationFailed): %s. It will not run, and holds its quota until it is deleted: change "+
 			"workloads.%s or set enabled to false there, and run pulumi up", w.object(), status.Message, w.Workload)
-	case status.JobDeploymentStatus == rayv1.JobDeploymentStatusFailed,
-		status.JobDeploymentStatus == rayv1.JobDeploymentStatusComplete:
+	case job.done():
 		return fail("%s has ended as %s (%s): %s. Its log: kubectl -n %s logs job/%s; %s", w.object(), status.JobDeploymentStatus,
 			strings.Trim(string(status.JobStatus)+", "+string(status.Reason), ", "), status.Message, w.Run.Namespace, w.Run.Name, again)
 	case job.Workload != nil && !ptr.Deref(job.Workload.Spec.Active, true):
@@ -88,6 +87,8 @@ func (j Job) queueing(at Line) string {
 	switch {
 	case j.RayJob.Labels[aks.LabelQueue] == "":
 		return "is in no queue"
+	case j.Workload == nil && j.done():
+		return ""
 	case j.Workload == nil:
 		return "has not been seen by Kueue so far"
 	case j.Condition(kueue.WorkloadFinished):

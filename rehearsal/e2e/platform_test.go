@@ -157,20 +157,24 @@ func (e *env) checkPlaces(run, workers string) {
 	})
 }
 
-// checkHeads asserts that no head or submitter was ever seen on a GPU node.
+// checkHeads asserts that heads and submitters were seen, and never on a GPU
+// node. On a busy machine the follower is a little behind the test.
 func (e *env) checkHeads(f *report.Follower) {
 	e.Helper()
-	seen := f.Seen()
-	if len(seen) < 4 {
-		e.Errorf("only %d jobs were seen", len(seen))
-	}
-	for _, s := range seen {
-		for _, kind := range []string{"head", "submitter"} {
-			if pools := s.Placements[kind]; !slices.Equal(pools, []string{"cpu"}) {
-				e.Errorf("%s: %s pods ran on pools %v", s.Job.RayJob.Name, kind, pools)
+	e.eventually(30*time.Second, func() error {
+		seen := f.Seen()
+		if len(seen) < 4 {
+			return fmt.Errorf("only %d jobs were seen: %w", len(seen), errNotYet)
+		}
+		for _, s := range seen {
+			for _, kind := range []string{"head", "submitter"} {
+				if pools := s.Placements[kind]; !slices.Equal(pools, []string{"cpu"}) {
+					return fmt.Errorf("%s: %s pods ran on pools %v", s.Job.RayJob.Name, kind, pools)
+				}
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // checkService waits until the service answers, from its own pool.

@@ -40,6 +40,13 @@ type Seen struct {
 	Placements map[string][]string
 }
 
+// copied is for callers: the follower goes on writing into its own maps.
+func (s *Seen) copied() Seen {
+	c := *s
+	c.Flavors, c.Placements = maps.Clone(s.Flavors), maps.Clone(s.Placements)
+	return c
+}
+
 // Follower watches a cluster's jobs from before they exist.
 type Follower struct {
 	// Interval is the time between two looks.
@@ -169,7 +176,7 @@ func (f *Follower) named(names []string) (list []Seen, waiting []string, err err
 			if s.Job.RayJob.Name != name {
 				continue
 			}
-			list = append(list, *s)
+			list = append(list, s.copied())
 			state = s.Job.Queue()
 			if s.Job.Ended() {
 				state = ""
@@ -188,7 +195,7 @@ func (f *Follower) Seen() []Seen {
 	defer f.mu.Unlock()
 	list := make([]Seen, 0, len(f.seen))
 	for _, name := range slices.Sorted(maps.Keys(f.seen)) {
-		list = append(list, *f.seen[name])
+		list = append(list, f.seen[name].copied())
 	}
 	return list
 }

@@ -38,6 +38,10 @@ func build(ctx *pulumi.Context, cfg Config) (pulumi.Map, error) {
 	if cfg.Platform.Stack != "" {
 		return buildOnPlatform(ctx, cfg)
 	}
+	registered, err := infra.Everything(ctx)
+	if err != nil {
+		return nil, err
+	}
 	azureProvider, err := azure.NewProvider(ctx, "azure-native", &azure.ProviderArgs{
 		Location:       pulumi.String(cfg.Infra.Location),
 		SubscriptionId: pulumi.String(cfg.Infra.SubscriptionID),
@@ -67,7 +71,7 @@ func build(ctx *pulumi.Context, cfg Config) (pulumi.Map, error) {
 		return nil, err
 	}
 
-	if err := where.Guard(ctx, where, who, what); err != nil {
+	if err := where.Guard(ctx, registered()); err != nil {
 		return nil, err
 	}
 	return outputs(cfg, where, what)

@@ -59,11 +59,27 @@ const GuardType = "ray-on-aks:index:Guard"
 // guard stands before everything else when a stack is destroyed.
 type guard struct{ pulumi.ResourceState }
 
+// Everything answers, when it is called, the custom resources that were registered since. A dependency on a component would not do: which
+// children it stands for is looked up while the last of them may not have told it of themselves.
+func Everything(ctx *pulumi.Context) (registered func() []pulumi.Resource, err error) {
+	var all []pulumi.Resource
+	err = ctx.RegisterStackTransformation(func(args *pulumi.ResourceTransformationArgs) *pulumi.ResourceTransformationResult {
+		if r, ok := args.Resource.(pulumi.CustomResource); ok {
+			all = append(all, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("recording what is registered: %w", err)
+	}
+	return func() []pulumi.Resource { return slices.Clone(all) }, nil
+}
+
 // Guard registers what comes after all of the stack, and so is the first that a `pulumi destroy` deletes. While the cluster is protected, so is
 // the guard, and the destroy ends before it has begun. Without it a destroy that skips its preview, as Pulumi's Automation API does, would
 // delete the identities and forget the objects in the cluster, which are deleted with it, before it came to the cluster and was refused.
 // While the cluster is not protected the guard comes after nothing: protection is taken off also by an update that fails later on.
-func (c *Infra) Guard(ctx *pulumi.Context, all ...pulumi.Resource) error {
+func (c *Infra) Guard(ctx *pulumi.Context, all []pulumi.Resource) error {
 	g, protected := &guard{}, c.args.protects(protectCluster)
 	opts := []pulumi.ResourceOption{pulumi.Protect(protected)}
 	if protected {

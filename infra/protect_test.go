@@ -47,7 +47,7 @@ func TestTheGuardIsProtectedAsTheClusterIs(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return c.Guard(ctx, c)
+			return c.Guard(ctx, nil)
 		}, stacktest.Options{Stack: "test"})
 		if got := r.One(t, GuardType).Protect; got != tc.want {
 			t.Errorf("protect %v, allowing %v: the guard is protected: %v", tc.protect, tc.allow, got)

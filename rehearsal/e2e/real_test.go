@@ -66,6 +66,34 @@ func TestRealRay(t *testing.T) {
 	e.checkGone()
 }
 
+// TestRealRayByMake runs the README's long form of a rehearsal, on a copy of the
+// checkout: every job of the catalog ends well, and every service answers.
+func TestRealRayByMake(t *testing.T) {
+	if os.Getenv(pythonVar) == "" {
+		t.Skipf("%s names no environment with Ray and the libraries of models", pythonVar)
+	}
+	root, err := filepath.Abs("../..")
+	must(t, err)
+	e := &env{T: t, root: root}
+	out, err := e.tryIn(e.copyCheckout(t.TempDir()), "trap 'make rehearse-down' EXIT; make rehearse RAY=real")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out[max(0, len(out)-8000):])
+	}
+	for _, job := range []string{"smoke", "stage", "aurora-finetune", "llm-training", "gpt2-tuning", "batch-inference"} {
+		if !regexp.MustCompile(`(?m)^ray-\w+/` + job + `-[0-9a-f]{8} .* admitted, finished .* SUCCEEDED\s*$`).MatchString(out) {
+			t.Errorf("%s has not succeeded", job)
+		}
+	}
+	for _, service := range []string{"online-serving", "llm-serving"} {
+		if !regexp.MustCompile(`(?m)^\S+ ` + service + `: ready, with [1-9]`).MatchString(out) {
+			t.Errorf("%s has not become ready", service)
+		}
+	}
+	if t.Failed() {
+		t.Log(out[max(0, len(out)-8000):])
+	}
+}
+
 // trainPreempted has a training preempted in the middle and answers the adapter
 // that it makes in the end.
 func (e *env) trainPreempted() any {

@@ -13,7 +13,7 @@ import pytest
 ENTRYPOINTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ENTRYPOINTS))
 
-from programs import MARK, Place, Program, cluster
+from programs import Place, Program, cluster
 from small import AURORA, BATCH
 
 # Tests talk to this machine alone, and a slow machine is no failure.
@@ -73,12 +73,12 @@ def patient_ray():
 
 
 @pytest.fixture(scope="session")
-def ray_address(patient_ray):
+def ray_address(patient_ray, tmp_path_factory):
     """A real Ray in processes of this machine: a head without CPUs, and a worker node with two."""
     import ray
 
-    os.environ["PYTHONPATH"] = str(ENTRYPOINTS)
-    os.environ.update([MARK.split("=")])
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ENTRYPOINTS / "tests/held"), str(ENTRYPOINTS)])
+    os.environ["TESTED_HOLD"] = str(tmp_path_factory.mktemp("hold") / "at")
     made = cluster({"num_cpus": 2, "object_store_memory": 200 << 20})
     yield made.address
     ray.shutdown()

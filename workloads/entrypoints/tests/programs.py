@@ -4,22 +4,16 @@ import contextlib
 import json
 import os
 import pathlib
-import signal
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 from raylib import files
 
 ENTRYPOINTS = pathlib.Path(__file__).resolve().parents[1]
-# In the environment of this session's Ray, so that no other Ray on the machine is touched.
-MARK = f"TESTED_BY={os.getpid()}"
-TOKEN = "0123456789abcdef"
-AUTH = {"Authorization": f"Bearer {TOKEN}"}
 
 
 def free_ports(count: int) -> list[int]:
@@ -68,12 +62,44 @@ def cluster(*workers: dict):
     return made
 
 
+class Started(subprocess.Popen):
+    """A program that was started, and says what it says to a file."""
+
+    def __init__(self, command: list[str], env: dict[str, str], log: pathlib.Path):
+        """Starts it; `log` is the file."""
+        self._log = log
+        with open(log, "wb") as f:
+            super().__init__(command, env=env, stdout=f, stderr=subprocess.STDOUT)
+
+    def said(self) -> str:
+        """What it has said up to now."""
+        return self._log.read_text()
+
+
+class Hold:
+    """A process that waits, before it completes a folder, as long as a test wants."""
+
+    def __init__(self, at: pathlib.Path):
+        """`at` is the file that tells the processes of this session where to wait."""
+        self.at, self.said = at, at.with_name("pid")
+
+    def reached(self, program: Started) -> int:
+        """Waits until a process of the program, or of its Ray, is held; returns its pid."""
+        wait_until(self.said.exists, program)
+        return int(self.said.read_text())
+
+    def release(self) -> None:
+        """Lets it go on."""
+        self.at.unlink(missing_ok=True)
+        self.said.unlink(missing_ok=True)
+
+
 class Program:
     """Runs the programs as the submitter does: each in a process of its own, on a real Ray."""
 
     def __init__(self, address: str, root: pathlib.Path):
         """All programs share the mount and the node's disk."""
-        self.mount, self.scratch = root / "mount", root / "scratch"
+        self.mount, self.scratch, self._root = root / "mount", root / "scratch", root
         self.env = {
             **os.environ,
             "RAY_ADDRESS": address,
@@ -83,33 +109,37 @@ class Program:
         for prefix in ("AURORA", "LLM", "BATCH", "SERVE", "STAGE", "GPT2"):
             self.env[f"{prefix}_SCRATCH"] = str(self.scratch)
 
-    def start(self, name: str, run: str, **knobs: object) -> subprocess.Popen:
+    def start(self, name: str, run: str, **knobs: object) -> Started:
         """Starts a program under a run id; knobs come with their prefix."""
         env = {**self.env, "RUN_ID": run, "RUN_OUTPUT": str(self.folder(run))}
         env.update({k: str(v) for k, v in knobs.items()})
-        return subprocess.Popen(
-            [sys.executable, str(ENTRYPOINTS / f"{name}.py")],
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        log = self._root / f"{run}.{time.monotonic_ns()}.log"
+        return Started([sys.executable, str(ENTRYPOINTS / f"{name}.py")], env, log)
 
     def run(self, name: str, run: str, code: int = 0, **knobs: object) -> dict:
         """Runs a program to its end and returns what it says last."""
         return self.end(self.start(name, run, **knobs), code)
 
     @staticmethod
-    def end(process: subprocess.Popen, code: int = 0) -> dict:
+    def end(process: Started, code: int = 0) -> dict:
         """Waits for a program and returns what it says last. It must end with the code."""
         try:
-            out, _ = process.communicate(timeout=900)
+            process.wait(timeout=900)
         except subprocess.TimeoutExpired:
-            process.kill()
-            out, _ = process.communicate()
-        assert process.returncode == code, out[-6000:]
-        said = events(out)
+            kill(process)
+        assert process.returncode == code, process.said()[-6000:]
+        said = events(process.said())
         return {**[e for e in said if e["event"] in ("done", "ended")][-1], "events": said}
+
+    @contextlib.contextmanager
+    def hold(self, pattern: str) -> Iterator[Hold]:
+        """Holds who is about to complete a folder whose path ends so, until it is left."""
+        held = Hold(pathlib.Path(self.env["TESTED_HOLD"]))
+        held.at.write_text(pattern)
+        try:
+            yield held
+        finally:
+            held.release()
 
     def folder(self, run: str) -> pathlib.Path:
         """The run's own folder."""
@@ -138,101 +168,34 @@ def steps_resumed_at(said: dict) -> list[int]:
     return sorted({e["step"] for e in said["events"] if e["event"] == "resumed"})
 
 
-def kill(process: subprocess.Popen, title: str = "") -> None:
-    """Ends a program as a lost node ends it, without a word, and waits until its workers end."""
+def kill(process: Started, *workers: int) -> None:
+    """Ends a program as a lost node ends it, without a word, and waits until Ray ends its workers.
+
+    `workers` are the pids of those that are waited for.
+    """
     process.kill()
-    process.communicate()
+    process.wait()
     deadline = time.monotonic() + 120
-    while title and workers(title):
+    while any(map(alive, workers)):
         assert time.monotonic() < deadline, "Ray has not ended the workers of a lost program"
         time.sleep(0.1)
 
 
-def workers(title: str) -> list[int]:
-    """The processes of this session's Ray whose title begins so."""
-    found = []
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        # A process may end while it is looked at.
-        with contextlib.suppress(OSError):
-            if not (entry / "cmdline").read_bytes().startswith(title.encode()):
-                continue
-            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
-            if MARK.encode() in pathlib.Path(f"/proc/{parent}/environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-    return found
+def alive(pid: int) -> bool:
+    """Tells whether a process is there and has not ended, whoever waits for it."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    except OSError:
+        return False
 
 
-def kill_a_worker(title: str) -> bool:
-    """Ends one of them as a lost node ends it; tells whether there was one."""
-    found = workers(title)
-    for pid in found[:1]:
-        os.kill(pid, signal.SIGKILL)
-    return bool(found)
-
-
-def wait_until(true, process: subprocess.Popen, seconds: float = 600) -> None:
+def wait_until(true, process: Started, seconds: float = 600) -> None:
     """Waits until something holds, while a program runs."""
     deadline = time.monotonic() + seconds
     while not true():
-        assert process.poll() is None, process.communicate()[0][-6000:]
+        assert process.poll() is None, process.said()[-6000:]
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
-
-
-class Client:
-    """Asks a service on this machine."""
-
-    def __init__(self, port: int):
-        """Keeps the port."""
-        self.port = port
-
-    def ask(self, path: str, token: str | None = None, body: dict | None = None):
-        """Returns status and content, of JSON where it is JSON. A body makes it a POST."""
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers)
-        try:
-            with urllib.request.urlopen(asked, timeout=120) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as e:
-            text = e.read()
-            # Ray's proxy answers for an application that is not there yet, and not in JSON.
-            return e.code, json.loads(text) if text.startswith(b"{") else text
-
-    def up(self, path: str) -> bool:
-        """Tells whether health is answered."""
-        try:
-            return self.ask(path)[0] == 200
-        except OSError:
-            return False
-
-
-@contextlib.contextmanager
-def service(program: Program, name: str, health: str, **knobs: object):
-    """Serves while it lasts, on a free port; the program must end well when it is asked to."""
-    (port,) = free_ports(1)
-    started = program.start(name, name, SERVE_TOKEN=TOKEN, SERVE_PORT=port, **knobs)
-    client = Client(port)
-    try:
-        wait_until(lambda: client.up(health), started)
-        yield client
-        started.send_signal(signal.SIGTERM)
-        assert Program.end(started)["stopped"] is True
-    finally:
-        if started.poll() is None:
-            kill(started)
-
-
-def web(replica, root: str = ""):
-    """Returns a client of a replica in this process, which is called as Serve calls it."""
-    from starlette.requests import Request
-    from starlette.testclient import TestClient
-
-    async def app(scope, receive, send):
-        response = await replica(Request(scope, receive))
-        await response(scope, receive, send)
-
-    return TestClient(app, root_path=root)
 
 
 class Place(SimpleNamespace):

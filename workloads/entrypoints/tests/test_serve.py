@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from programs import TOKEN
+from services import TOKEN
 
 import serve_aurora
 import serve_llm

@@ -9,7 +9,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("httpx")
 pytest.importorskip("aurora")
 
-from programs import AUTH, TOKEN, web
+from services import AUTH, TOKEN, web
 
 import serve_aurora
 from raylib import adapters, aurora_serve, params

@@ -9,7 +9,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("httpx")
 pytest.importorskip("peft")
 
-from programs import AUTH, TOKEN, web
+from services import AUTH, TOKEN, web
 
 import serve_llm
 from raylib import llm_serve, params

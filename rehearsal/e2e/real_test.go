@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,7 +100,7 @@ func TestRealRayByMake(t *testing.T) {
 func (e *env) trainPreempted() any {
 	e.Helper()
 	e.only("llm-training")
-	// It waits before its third checkpoint, as it does in the programs' own tests: no machine is too fast.
+	// It waits before its third checkpoint, as in the programs' own tests (tests/held): no machine is too fast.
 	hold := e.dir.Join("held", "at")
 	must(e.T, os.Mkdir(filepath.Dir(hold), 0o700))
 	must(e.T, os.WriteFile(hold, []byte("step-000000006.*"), 0o600))
@@ -116,16 +117,9 @@ func (e *env) trainPreempted() any {
 		"worker": map[string]any{"cpus": "11", "memory": "110Gi", "gpus": 8},
 	}
 	e.set(workloadsKey+"urgent", urgent)
+	released := e.releaseWhenAsked(hold)
 	e.pulumi("up", "--yes", "--skip-preview")
-	e.eventually(time.Minute, func() error {
-		// The pods' hook asks the program to save.
-		log, err := os.ReadFile(e.dir.Join("logs", "supervisor.log"))
-		if err == nil && !bytes.Contains(log, []byte("asks_to_stop")) {
-			err = errNotYet
-		}
-		return err
-	})
-	must(e.T, os.Remove(hold))
+	must(e.T, <-released)
 	e.eventually(time.Minute, func() error {
 		j, err := e.job(run)
 		if err != nil || running(j) || j.Ended() {
@@ -136,10 +130,38 @@ func (e *env) trainPreempted() any {
 	e.finishes("urgent")
 	job := e.finishes("llm-training")
 	e.unset(workloadsKey + "urgent")
-	if step, _ := e.said(job, "resumed")["step"].(float64); step < 6 {
-		e.Errorf("the training has gone on from step %v, and has saved step 6 at least", step)
+	if step, _ := e.said(job, "resumed")["step"].(float64); step != 7 {
+		e.Errorf("the training has gone on from step %v; it was asked to save step 7, between two checkpoints", step)
 	}
 	return e.said(job, "done")["adapter"]
+}
+
+// releaseWhenAsked lets a held training go on when its pods' hook has asked its
+// driver to stop, which may be before an update ends.
+func (e *env) releaseWhenAsked(hold string) <-chan error {
+	e.Helper()
+	sockets, err := e.dir.Sockets()
+	must(e.T, err)
+	drivers := filepath.Join(sockets, "*", "session_latest", "logs", "job-driver-*.log")
+	released := make(chan error, 1)
+	go func() {
+		for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			logs, err := filepath.Glob(drivers)
+			if err != nil {
+				released <- err
+				return
+			}
+			for _, log := range logs {
+				// Ray removes it with the pod.
+				if data, err := os.ReadFile(log); err == nil && bytes.Contains(data, []byte(`"asked_to_stop"`)) {
+					released <- os.Remove(hold)
+					return
+				}
+			}
+		}
+		released <- errors.New("no program was asked to stop when its pods were taken away")
+	}()
+	return released
 }
 
 // finishes waits until the workload's run has ended well.

@@ -217,8 +217,8 @@ def _asked_to_stop(board: Any, grace: float) -> Iterator[None]:
         return
 
     def handler(signum: int, frame: Any) -> None:
-        log.event("asked_to_stop", grace_seconds=grace)
         board.stop.remote()
+        log.event("asked_to_stop", grace_seconds=grace)
         timer = threading.Timer(grace, os._exit, args=(Interrupted.code,))
         timer.daemon = True
         timer.start()

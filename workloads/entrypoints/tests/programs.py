@@ -73,7 +73,7 @@ class Started(subprocess.Popen):
 
     def said(self) -> str:
         """What it has said up to now."""
-        return self._log.read_text()
+        return self._log.read_text(errors="replace")
 
 
 class Hold:
@@ -165,15 +165,15 @@ def events(output: str) -> list[dict]:
     return found
 
 
-def steps_resumed_at(said: dict) -> list[int]:
-    """The steps that a program says it has gone on from, in order."""
-    return sorted({e["step"] for e in said["events"] if e["event"] == "resumed"})
+def steps_resumed_at(said: dict, rank: int | None = None) -> list[int]:
+    """The steps that a program, or its worker of that rank, says it has gone on from, in order."""
+    return [e["step"] for e in said["events"] if e["event"] == "resumed" and e.get("rank") == rank]
 
 
 def kill(process: Started, *workers: int) -> None:
     """Ends a program as a lost node ends it, without a word, and waits until Ray ends its workers.
 
-    `workers` are the pids of those that are waited for.
+    They are those whose pids are given.
     """
     process.kill()
     process.wait()
@@ -196,7 +196,9 @@ def wait_until(true, process: Started, seconds: float = 600) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert process.poll() is None, process.said()[-6000:]
-        assert time.monotonic() < deadline, "it did not happen in time"
+        if time.monotonic() >= deadline:
+            kill(process)
+            raise AssertionError(f"it did not happen in time: {process.said()[-6000:]}")
         time.sleep(0.02)
 
 

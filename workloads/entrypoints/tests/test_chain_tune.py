@@ -14,8 +14,8 @@ pytestmark = pytest.mark.timeout(2400)
 GPT2 = {
     "GPT2_THREADS": 1,
     "GPT2_TRIALS": 2,
-    "GPT2_RUNGS": 3,
-    "GPT2_GRACE_RUNGS": 3,
+    "GPT2_RUNGS": 6,
+    "GPT2_GRACE_RUNGS": 6,
     "GPT2_STEPS_PER_RUNG": 2,
     "GPT2_BLOCK_SIZE": 32,
     "GPT2_CONCURRENT": 1,
@@ -33,7 +33,7 @@ def test_a_search_is_killed_and_goes_on(program):
     assert done["trials"] == 2
     # What was finished is not repeated.
     assert sorted(p.name for p in first.iterdir()) == kept
-    assert steps_resumed_at(done) == [1, 3]
+    assert steps_resumed_at(done) == [6, 1]
     registry = adapters.Registry(program.mount / "llm-pipeline/adapters", "shakespeare")
     assert registry.find("tune", "w").digest == done["adapter"]
     assert program.run("tune_gpt2", "tune", **GPT2)["already"] is True
